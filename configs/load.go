@@ -1,0 +1,137 @@
+package configs
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/quarry-rl/quarry"
+)
+
+//go:embed presets/*.yaml
+var presetFiles embed.FS
+
+const opSpec = "spec"
+
+// Presets lists the names of the specs that come with the program, sorted.
+func Presets() []string {
+	entries, err := fs.ReadDir(presetFiles, "presets")
+	if err != nil {
+		return nil // the folder is embedded
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	slices.Sort(out) // without the extension "demo" comes before "demo-small"
+	return out
+}
+
+// IsPreset says whether name is one of Presets.
+func IsPreset(name string) bool {
+	_, err := fs.Stat(presetFiles, "presets/"+name+".yaml")
+	return err == nil && fs.ValidPath(name)
+}
+
+// Load reads a preset by its name, or else a spec file by its path, and validates it. Errors: KindNotFound for
+// neither, listing the presets; otherwise as Parse.
+func Load(arg string) (Run, error) {
+	if IsPreset(arg) {
+		src, err := presetFiles.ReadFile("presets/" + arg + ".yaml")
+		if err != nil {
+			return Run{}, err
+		}
+		return Parse(arg+".yaml", src)
+	}
+	src, err := readFile(opSpec, arg)
+	if err != nil {
+		return Run{}, err
+	}
+	return Parse(arg, src)
+}
+
+// readFile reads a configuration file no longer than one byte above the limit that decode enforces.
+func readFile(op, path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && op == opSpec:
+		names := Presets()
+		hint := "give the path of a spec file, or a preset: " + strings.Join(names, ", ")
+		if near := Suggest(path, names); near != "" {
+			hint = fmt.Sprintf("did you mean %s? presets: %s", near, strings.Join(names, ", "))
+		}
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindNotFound, Subject: path, Msg: "no such file or preset", Hint: hint}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindNotFound, Subject: path, Msg: "no such file",
+			Hint: "create it, or leave --config out"}
+	case err != nil:
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Err: err}
+	case !info.Mode().IsRegular():
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Msg: "not a regular file, expected a YAML file"}
+	case info.Size() > maxBytes:
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path,
+			Msg: fmt.Sprintf("file has %d bytes, expected at most %d", info.Size(), maxBytes)}
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Err: err, Hint: "check the file's permissions"}
+	}
+	return src, nil
+}
+
+// Parse reads the text of a spec over Default and validates it; file names it in errors and gives a spec without a
+// name its name. All problems are reported, joined, each of KindInvalid with "file:line:col" as Subject.
+func Parse(file string, src []byte) (Run, error) {
+	run := Default()
+	run.APIVersion, run.Kind = "", "" // both must stand in the file
+	base := filepath.Base(file)
+	run.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	at, err := decode(opSpec, file, src, &run)
+	if at == nil {
+		return Run{}, err
+	}
+	head := missingHead(file, at)
+	if err := errors.Join(head, err); err != nil {
+		return Run{}, err
+	}
+	var errs []error
+	for _, p := range run.problems() {
+		subject := file
+		if pos, ok := at[p.path]; ok {
+			subject = pos
+		}
+		errs = append(errs, &quarry.Error{Op: opSpec, Kind: quarry.KindInvalid, Subject: subject, Msg: p.message()})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Run{}, err
+	}
+	return run, nil
+}
+
+// missingHead names the keys that say what the file is.
+func missingHead(file string, at map[string]string) error {
+	var errs []error
+	for _, k := range []struct{ key, value string }{{"apiVersion", APIVersion}, {"kind", KindRun}} {
+		if _, ok := at[k.key]; !ok {
+			errs = append(errs, &quarry.Error{Op: opSpec, Kind: quarry.KindInvalid, Subject: file,
+				Msg: fmt.Sprintf("%s is missing, expected %s", k.key, k.value), Hint: fmt.Sprintf("add the line `%s: %s`", k.key, k.value)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// YAML renders the whole spec, defaults included; Parse reads it back to the same value.
+func (r Run) YAML() ([]byte, error) {
+	var b bytes.Buffer
+	if err := yaml.NewEncoder(&b, yaml.IndentSequence(true)).Encode(r); err != nil {
+		return nil, &quarry.Error{Op: opSpec, Kind: quarry.KindInternal, Subject: r.Name, Err: err}
+	}
+	return b.Bytes(), nil
+}

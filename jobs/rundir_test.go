@@ -1,0 +1,397 @@
+package jobs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quarry-rl/quarry"
+)
+
+// The test binary runs itself as the second process: childEnv says which part it plays in which run directory.
+const (
+	childEnv = "QUARRY_JOBS_TEST_CHILD"
+	dirEnv   = "QUARRY_JOBS_TEST_DIR"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(childEnv) {
+	case "":
+		os.Exit(m.Run())
+	case "hold": // takes the lock and keeps it until killed
+		if _, err := Open(os.Getenv(dirEnv), nil); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("ready")
+		select {}
+	case "stuck", "stuck-resumable": // writes its files, then never gets to stage.json
+		r, err := Open(os.Getenv(dirEnv), nil)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		s := writer("a.txt", "half")
+		s.Resumable = os.Getenv(childEnv) == "stuck-resumable"
+		write := s.Run
+		s.Run = func(ctx context.Context, dir string) (Result, error) {
+			if _, err := write(ctx, dir); err != nil {
+				return Result{}, err
+			}
+			if err := os.WriteFile(filepath.Join(dir, "stray"), []byte("x"), 0o666); err != nil {
+				return Result{}, err
+			}
+			fmt.Println("ready")
+			select {}
+		}
+		_, err = r.Exec(context.Background(), s)
+		fmt.Println("unreachable:", err)
+		os.Exit(1)
+	}
+}
+
+// child starts this binary in a part and returns once it has printed "ready".
+func child(t *testing.T, part, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+part, dirEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = cmd.Process.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("child said %q, %v", line, err)
+	}
+	return cmd
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := cmd.Process.Wait(); err != nil || st.Success() {
+		t.Fatalf("child ended as %v, %v", st, err)
+	}
+}
+
+// writer is a stage that writes one file.
+func writer(name, content string) Stage {
+	return Stage{Name: "write", Logic: 1, Spec: map[string]any{"n": 1}, Seed: 7, Inputs: []Input{{"kg", "aa"}},
+		Run: func(_ context.Context, dir string) (Result, error) {
+			err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666)
+			return Result{Files: []string{name}, Facts: map[string]int{"bytes": len(content)}}, err
+		}}
+}
+
+func open(t *testing.T, path string, log *slog.Logger) *RunDir {
+	t.Helper()
+	r, err := Open(path, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func exec1(t *testing.T, r *RunDir, s Stage) Record {
+	t.Helper()
+	rec, err := r.Exec(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+func TestCacheHitEqualsTheRun(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	runs := 0
+	s := writer("a.txt", "hello")
+	write := s.Run
+	s.Run = func(ctx context.Context, dir string) (Result, error) { runs++; return write(ctx, dir) }
+	first, second := exec1(t, r, s), exec1(t, r, s)
+	if runs != 1 || first.Cached || !second.Cached {
+		t.Fatalf("%d runs, cached %v then %v", runs, first.Cached, second.Cached)
+	}
+	second.Cached = false
+	if d := cmp.Diff(first, second); d != "" {
+		t.Error(d)
+	}
+	if string(first.Facts) != `{"bytes":5}` {
+		t.Errorf("facts %s", first.Facts)
+	}
+}
+
+func TestWhatChangesTheKey(t *testing.T) {
+	base := writer("a", "a")
+	key := func(edit func(*Stage)) string {
+		s := base
+		edit(&s)
+		k, err := s.Key()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	want := key(func(*Stage) {})
+	same := map[string]func(*Stage){
+		"a struct with the same JSON": func(s *Stage) {
+			s.Spec = struct {
+				N int `json:"n"`
+			}{1}
+		},
+		"resumable is how, not what": func(s *Stage) { s.Resumable = true },
+	}
+	for name, edit := range same {
+		if key(edit) != want {
+			t.Errorf("%s: another key", name)
+		}
+	}
+	seen := map[string]string{want: "base"}
+	for name, edit := range map[string]func(*Stage){
+		"name":         func(s *Stage) { s.Name = "other" },
+		"logic":        func(s *Stage) { s.Logic++ },
+		"spec":         func(s *Stage) { s.Spec = map[string]any{"n": 2} },
+		"no spec":      func(s *Stage) { s.Spec = nil },
+		"seed":         func(s *Stage) { s.Seed++ },
+		"input digest": func(s *Stage) { s.Inputs = []Input{{"kg", "ab"}} },
+		"input name":   func(s *Stage) { s.Inputs = []Input{{"graph", "aa"}} },
+		"more inputs":  func(s *Stage) { s.Inputs = []Input{{"kg", "aa"}, {"s1", "bb"}} },
+		"no inputs":    func(s *Stage) { s.Inputs = nil },
+	} {
+		k := key(edit)
+		if was, ok := seen[k]; ok {
+			t.Errorf("%s has the key of %s", name, was)
+		}
+		seen[k] = name
+	}
+	ab := key(func(s *Stage) { s.Inputs = []Input{{"a", "1"}, {"b", "2"}} })
+	if ab != key(func(s *Stage) { s.Inputs = []Input{{"b", "2"}, {"a", "1"}} }) {
+		t.Error("the order of inputs changes the key")
+	}
+	// A golden key: a change here throws away every cached stage of every user.
+	if golden := "5fdeee0c69fdcb15a7fda2f2661a5768a317466bdc521affafd2af2be5042c2a"; want != golden {
+		t.Errorf("key %s, golden %s", want, golden)
+	}
+}
+
+func TestBadStage(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	for name, edit := range map[string]func(*Stage){
+		"name with a slash": func(s *Stage) { s.Name = "../x" },
+		"empty name":        func(s *Stage) { s.Name = "" },
+		"spec":              func(s *Stage) { s.Spec = func() {} },
+		"input twice":       func(s *Stage) { s.Inputs = []Input{{"a", "1"}, {"a", "2"}} },
+		"input digest":      func(s *Stage) { s.Inputs = []Input{{"a", ""}} },
+	} {
+		s := writer("a", "a")
+		edit(&s)
+		if _, err := r.Exec(t.Context(), s); quarry.KindOf(err) != quarry.KindInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	outside := writer("a", "a")
+	outside.Run = func(context.Context, string) (Result, error) { return Result{Files: []string{"../lock"}}, nil }
+	if _, err := r.Exec(t.Context(), outside); quarry.KindOf(err) != quarry.KindInternal {
+		t.Errorf("a result outside: %v", err)
+	}
+	missing := writer("a", "a")
+	missing.Run = func(context.Context, string) (Result, error) { return Result{Files: []string{"none"}}, nil }
+	if _, err := r.Exec(t.Context(), missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a result that is not there: %v", err)
+	}
+}
+
+func TestDigestFollowsContentOnly(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	digest := func(seed uint64, name, content string) string {
+		s := writer(name, content)
+		s.Seed = seed
+		return exec1(t, r, s).Digest
+	}
+	if digest(1, "a", "x") != digest(2, "a", "x") {
+		t.Error("same content, another digest")
+	}
+	if digest(3, "a", "y") == digest(1, "a", "x") || digest(4, "b", "x") == digest(1, "a", "x") {
+		t.Error("another content or name, same digest")
+	}
+	tree := writer("a", "x")
+	tree.Seed = 5
+	tree.Run = func(_ context.Context, dir string) (Result, error) {
+		err := os.MkdirAll(filepath.Join(dir, "ds", "data"), 0o777)
+		for _, n := range []string{"ds/manifest.json", "ds/data/0.parquet"} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, n), []byte(n), 0o666))
+		}
+		return Result{Files: []string{"ds", "ds/manifest.json"}}, err
+	}
+	rec := exec1(t, r, tree)
+	f, err := readStage(rec.Dir, "write", rec.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Files) != 2 || f.Files[0].Path != "ds/data/0.parquet" || f.Files[1].Path != "ds/manifest.json" {
+		t.Errorf("files %+v", f.Files)
+	}
+}
+
+func TestUntrustedResultRunsAgain(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"corrupted file":       func(d string) error { return os.WriteFile(filepath.Join(d, "a.txt"), []byte("hellO"), 0o666) },
+		"missing file":         func(d string) error { return os.Remove(filepath.Join(d, "a.txt")) },
+		"truncated stage.json": func(d string) error { return os.Truncate(filepath.Join(d, stageName), 40) },
+		"no schema":            func(d string) error { return os.WriteFile(filepath.Join(d, stageName), []byte("{}"), 0o666) },
+		"a link for a file": func(d string) error {
+			return errors.Join(os.Rename(filepath.Join(d, "a.txt"), filepath.Join(d, "b")), os.Symlink("b", filepath.Join(d, "a.txt")))
+		},
+		"edited digest": func(d string) error {
+			b, err := os.ReadFile(filepath.Join(d, stageName))
+			b = bytes.Replace(b, []byte(`"digest": "`), []byte(`"digest": "0`), 1)
+			return errors.Join(err, os.WriteFile(filepath.Join(d, stageName), b, 0o666))
+		},
+	} {
+		for _, resumable := range []bool{false, true} {
+			var log bytes.Buffer
+			r := open(t, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+			s := writer("a.txt", "hello")
+			s.Resumable = resumable
+			rec := exec1(t, r, s)
+			if err := errors.Join(os.WriteFile(filepath.Join(rec.Dir, "stray"), nil, 0o666), spoil(rec.Dir)); err != nil {
+				t.Fatal(err)
+			}
+			again := exec1(t, r, s)
+			if again.Cached || again.Digest != rec.Digest {
+				t.Errorf("%s: cached %v, digest %s", name, again.Cached, again.Digest)
+			}
+			if !strings.Contains(log.String(), "not trusted") {
+				t.Errorf("%s: the log does not say so:\n%s", name, &log)
+			}
+			if _, err := os.Stat(filepath.Join(rec.Dir, "stray")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: the directory was not emptied", name)
+			}
+		}
+	}
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	s := writer("a.txt", "hello")
+	rec := exec1(t, r, s)
+	file := filepath.Join(rec.Dir, stageName)
+	newer := []byte(`{"schema": 2, "name": ["another", "shape"]}`)
+	if err := os.WriteFile(file, newer, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Exec(t.Context(), s)
+	if quarry.KindOf(err) != quarry.KindCorrupt || !strings.Contains(err.Error(), "schema 2") || !strings.Contains(err.Error(), file) ||
+		quarry.HintOf(err) == "" {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadFile(file); err != nil || !bytes.Equal(left, newer) {
+		t.Errorf("the newer file was touched: %s, %v", left, err)
+	}
+}
+
+func TestCanceledIsNotDone(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := writer("a.txt", "hello")
+	write := s.Run
+	s.Run = func(ctx context.Context, dir string) (Result, error) { cancel(); return write(ctx, dir) }
+	if _, err := r.Exec(ctx, s); quarry.KindOf(err) != quarry.KindCanceled || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := r.Exec(ctx, s); quarry.KindOf(err) != quarry.KindCanceled {
+		t.Fatalf("got %v", err)
+	}
+	if rec := exec1(t, r, s); rec.Cached {
+		t.Error("a canceled stage was marked as done")
+	}
+}
+
+func TestKillBeforeStageJSON(t *testing.T) {
+	for part, wantStray := range map[string]bool{"stuck": false, "stuck-resumable": true} {
+		dir := t.TempDir()
+		kill(t, child(t, part, dir))
+		r := open(t, dir, nil)
+		s := writer("a.txt", "half")
+		s.Resumable = wantStray
+		rec := exec1(t, r, s)
+		if rec.Cached {
+			t.Errorf("%s: half a stage was trusted", part)
+		}
+		_, err := os.Stat(filepath.Join(rec.Dir, "stray"))
+		if (err == nil) != wantStray {
+			t.Errorf("%s: the killed run's file: %v", part, err)
+		}
+	}
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	first := child(t, "hold", dir)
+	_, err := Open(dir, nil)
+	if quarry.KindOf(err) != quarry.KindConflict || !strings.Contains(err.Error(), fmt.Sprintf("process %d", first.Process.Pid)) ||
+		!strings.Contains(quarry.HintOf(err), fmt.Sprintf("kill %d", first.Process.Pid)) {
+		t.Fatalf("got %v, hint %q", err, quarry.HintOf(err))
+	}
+	kill(t, first)
+	r := open(t, dir, nil)
+	pid, err := os.ReadFile(filepath.Join(dir, lockName))
+	if err != nil || string(pid) != fmt.Sprintf("%d\n", os.Getpid()) {
+		t.Errorf("lock holds %q, %v", pid, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir, nil)
+}
+
+func TestStageTwiceAtOnce(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	s := writer("a.txt", "hello")
+	write := s.Run
+	s.Run = func(ctx context.Context, dir string) (Result, error) {
+		if _, err := r.Exec(ctx, s); quarry.KindOf(err) != quarry.KindConflict {
+			t.Errorf("got %v", err)
+		}
+		return write(ctx, dir)
+	}
+	exec1(t, r, s)
+}
+
+func FuzzParseStage(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"name":"kg","key":"k","digest":"d","seconds":1.5,"files":[{"path":"a","bytes":1,"sha256":"x"}],"facts":{"n":1}}`))
+	f.Add([]byte(`{"schema":2}`))
+	f.Add([]byte(`{"schema":1,"files":[{"path":"../../etc"}]}`))
+	f.Add([]byte(`null`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parseStage(data)
+		if (err == nil) != (got.Schema == StageSchema) {
+			t.Fatalf("schema %d with error %v", got.Schema, err)
+		}
+		if err != nil && !errors.Is(err, errUntrusted) && !errors.Is(err, errNewer) {
+			t.Fatalf("an untyped error: %v", err)
+		}
+		for _, e := range got.Files {
+			if !filepath.IsLocal(e.Path) {
+				t.Fatalf("path %q accepted", e.Path)
+			}
+		}
+	})
+}

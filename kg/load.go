@@ -1,0 +1,223 @@
+package kg
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/quarry-rl/quarry"
+)
+
+// The files of a graph folder (docs/formats/kg-folder.md).
+const (
+	DocsFile      = "docs.jsonl"
+	EntitiesFile  = "entities.jsonl"
+	TriplesFile   = "triples.tsv"
+	RelationsFile = "relations.tsv"
+)
+
+// Files lists what a graph folder holds.
+func Files() []string { return []string{DocsFile, EntitiesFile, TriplesFile, RelationsFile} }
+
+const maxLine = 64 << 20
+
+// Load reads a graph folder. Any bad line stops it with file, line, field and what was expected.
+func Load(dir string) (*Graph, error) {
+	g := &Graph{docNo: map[string]int{}, entNo: map[string]int{}, relNo: map[string]int{}}
+	for _, step := range []struct {
+		file string
+		line func(string) error
+	}{
+		{DocsFile, g.addDocument},
+		{EntitiesFile, g.addEntity},
+		{RelationsFile, g.addRelation},
+		{TriplesFile, newTripleReader(g).add},
+	} {
+		if err := eachLine(dir, step.file, step.line); err != nil {
+			return nil, err
+		}
+	}
+	if len(g.Docs) == 0 || len(g.Edges) == 0 {
+		return nil, &quarry.Error{Op: "kg load", Kind: quarry.KindInvalid, Subject: dir, Msg: "no documents or no triples",
+			Hint: "point at a folder with " + strings.Join(Files(), ", ")}
+	}
+	g.index = NewIndex(g.Passages)
+	return g, nil
+}
+
+func eachLine(dir, name string, line func(string) error) error {
+	path := filepath.Join(dir, name)
+	f, err := os.Open(path)
+	if err != nil {
+		e := &quarry.Error{Op: "kg load", Kind: quarry.KindUnavailable, Subject: path, Err: err}
+		if errors.Is(err, fs.ErrNotExist) {
+			e.Kind, e.Err = quarry.KindNotFound, nil
+			e.Msg = "no such file"
+			e.Hint = "the demo's data folder examples/wiki comes with the source: run inside a clone of the repository, or set `data:` in the spec to a folder with " + strings.Join(Files(), ", ")
+		}
+		return e
+	}
+	defer f.Close()
+	bad := func(n int, msg string) error {
+		return &quarry.Error{Op: "kg load", Kind: quarry.KindInvalid, Subject: fmt.Sprintf("%s:%d", path, n), Msg: msg,
+			Hint: "see docs/formats/kg-folder.md for the columns"}
+	}
+	sc := bufio.NewScanner(f)
+	sc.Buffer(make([]byte, 0, 1<<16), maxLine)
+	n := 0
+	for sc.Scan() {
+		n++
+		text := strings.TrimSuffix(sc.Text(), "\r")
+		if text == "" {
+			continue
+		}
+		if !utf8.ValidString(text) {
+			return bad(n, "invalid UTF-8")
+		}
+		if err := line(text); err != nil {
+			return bad(n, err.Error())
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return bad(n+1, err.Error())
+	}
+	return nil
+}
+
+func decode(line string, into any) error {
+	dec := json.NewDecoder(strings.NewReader(line))
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("not a JSON object of the expected shape: %w", err)
+	}
+	if dec.More() {
+		return errors.New("more than one JSON value on the line")
+	}
+	return nil
+}
+
+func (g *Graph) addDocument(line string) error {
+	var d Document
+	if err := decode(line, &d); err != nil {
+		return err
+	}
+	if d.ID == "" || d.Title == "" || len(d.Sentences) == 0 {
+		return errors.New("field id, title or sents is missing or empty")
+	}
+	if _, dup := g.docNo[d.ID]; dup {
+		return fmt.Errorf("field id: %q stands twice", d.ID)
+	}
+	g.docNo[d.ID] = len(g.Docs)
+	g.first = append(g.first, len(g.Passages))
+	at := 0
+	for i, s := range d.Sentences {
+		if strings.ContainsAny(s, "\n\r\x00") {
+			return fmt.Errorf("field sents[%d]: line breaks and NUL are not allowed in a sentence", i)
+		}
+		g.Passages = append(g.Passages, Passage{Doc: len(g.Docs), Sentence: i, Start: at, Title: d.Title, Text: s})
+		at += len(s) + 1
+	}
+	g.Docs = append(g.Docs, d)
+	return nil
+}
+
+func (g *Graph) addEntity(line string) error {
+	var e Entity
+	if err := decode(line, &e); err != nil {
+		return err
+	}
+	if e.ID == "" || e.Name == "" || e.Type == "" {
+		return errors.New("field id, name or type is missing or empty")
+	}
+	if _, dup := g.entNo[e.ID]; dup {
+		return fmt.Errorf("field id: %q stands twice", e.ID)
+	}
+	for _, d := range e.Docs {
+		if _, ok := g.docNo[d]; !ok {
+			return fmt.Errorf("field docs: %q is not in %s", d, DocsFile)
+		}
+	}
+	g.entNo[e.ID] = len(g.Entities)
+	g.Entities = append(g.Entities, e)
+	return nil
+}
+
+func (g *Graph) addRelation(line string) error {
+	f := strings.Split(line, "\t")
+	if len(f) < 2 || f[0] == "" || f[1] == "" {
+		return fmt.Errorf("%d columns, expected relation id, label, label in Chinese, description", len(f))
+	}
+	if _, dup := g.relNo[f[0]]; dup {
+		return fmt.Errorf("column 1: %q stands twice", f[0])
+	}
+	r := Relation{ID: f[0], Label: f[1]}
+	if len(f) > 2 {
+		r.LabelZH = f[2]
+	}
+	if len(f) > 3 {
+		r.Description = f[3]
+	}
+	g.relNo[r.ID] = len(g.Relations)
+	g.Relations = append(g.Relations, r)
+	return nil
+}
+
+type tripleReader struct {
+	g  *Graph
+	at map[[3]int]int
+}
+
+func newTripleReader(g *Graph) *tripleReader { return &tripleReader{g, map[[3]int]int{}} }
+
+func (t *tripleReader) add(line string) error {
+	g := t.g
+	f := strings.Split(line, "\t")
+	if len(f) != 5 {
+		return fmt.Errorf("%d columns, expected 5: subject, relation, object, document, evidence sentences", len(f))
+	}
+	s, ok := g.entNo[f[0]]
+	if !ok {
+		return fmt.Errorf("column 1 (subject): %q is not in %s", f[0], EntitiesFile)
+	}
+	r, ok := g.relNo[f[1]]
+	if !ok {
+		return fmt.Errorf("column 2 (relation): %q is not in %s", f[1], RelationsFile)
+	}
+	o, ok := g.entNo[f[2]]
+	if !ok {
+		return fmt.Errorf("column 3 (object): %q is not in %s", f[2], EntitiesFile)
+	}
+	d, ok := g.docNo[f[3]]
+	if !ok {
+		return fmt.Errorf("column 4 (document): %q is not in %s", f[3], DocsFile)
+	}
+	key := [3]int{s, r, o}
+	i, known := t.at[key]
+	if !known {
+		i = len(g.Edges)
+		t.at[key] = i
+		g.Edges = append(g.Edges, Edge{Subject: s, Relation: r, Object: o})
+	}
+	if f[4] == "" {
+		return nil
+	}
+	e := &g.Edges[i]
+	for _, n := range strings.Split(f[4], ",") {
+		k, err := strconv.Atoi(n)
+		if err != nil || k < 0 || k >= len(g.Docs[d].Sentences) {
+			return fmt.Errorf("column 5 (evidence): %q is no sentence number of %s, which has %d", n, f[3], len(g.Docs[d].Sentences))
+		}
+		if p := g.first[d] + k; !slices.Contains(e.Evidence, p) {
+			e.Evidence = append(e.Evidence, p)
+		}
+	}
+	slices.Sort(e.Evidence)
+	return nil
+}

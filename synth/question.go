@@ -1,0 +1,224 @@
+package synth
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/kg/english"
+)
+
+// candidate is a walk on its way to a question.
+type candidate struct {
+	number  int
+	shape   Shape
+	path    []hop
+	conds   []cond
+	split   quarry.Split
+	cross   bool
+	text    string
+	plan    english.Plan
+	answers int
+	alone   int // bindings of the answer by the path alone
+	order   float64
+}
+
+type cond struct {
+	step int // 1-based
+	f    fact
+}
+
+// check rejects walks that no shape can save.
+func (s *Space) check(c *candidate, splits []quarry.Split) string {
+	c.split = splits[c.path[0].doc]
+	c.cross = crossesDocuments(c.path)
+	for i := range c.path {
+		if splits[c.path[i].doc] != c.split {
+			return ReasonStraddles
+		}
+	}
+	last := c.path[len(c.path)-1]
+	if s.g.Hub(last.to, s.o.HubDocs) {
+		return ReasonHubAnswer
+	}
+	for _, h := range c.path[:len(c.path)-1] {
+		if s.g.Entities[h.to].Literal() || s.g.Hub(h.to, s.o.HubDocs) {
+			return ReasonHubInside
+		}
+	}
+	if len(c.path) > 1 && s.shows(c.path[0].shown, last.to) {
+		return ReasonOneQuery
+	}
+	if c.alone = len(s.answers(c, nil)); c.alone > s.o.MaxAlone {
+		return ReasonAmbiguous
+	}
+	return s.follow(c)
+}
+
+// follow checks that each later hop can be followed with the name its predecessor's evidence shows, which may be an
+// alias: the agent can only ask with what it has read.
+func (s *Space) follow(c *candidate) string {
+	for i := 1; i < len(c.path); i++ {
+		h := &c.path[i]
+		name := s.surface(c.path[i-1].passage, h.from)
+		if name == "" {
+			return ReasonUnreachable
+		}
+		query := name + " " + h.phrase.Query
+		if query == h.query {
+			continue
+		}
+		h.query, h.shown, h.rank = query, s.g.Search(query, s.o.K), -1
+		for rank, p := range h.shown[:min(len(h.shown), s.o.CertTop)] {
+			if p == h.passage {
+				h.rank = rank
+			}
+		}
+		if h.rank < 0 {
+			return ReasonUnreachable
+		}
+	}
+	if c.cross {
+		for i := range c.path {
+			if c.path[i].rank >= s.o.CrossTop {
+				return ReasonUnreachable
+			}
+		}
+	}
+	if s.surface(c.path[len(c.path)-1].passage, c.path[len(c.path)-1].to) == "" {
+		return ReasonUnreachable
+	}
+	return ""
+}
+
+// surface is the longest form of an entity's name that can be read in a passage, "" when none can.
+func (s *Space) surface(passage, entity int) string {
+	best := ""
+	for _, n := range s.norms[entity] {
+		if text := s.shown[passage][n]; len(text) > len(best) {
+			best = text
+		}
+	}
+	return best
+}
+
+// complete adds conditions for a shape and makes the text; it returns a reason when the walk cannot have that shape.
+func (s *Space) complete(c *candidate, sh Shape, frame int) string {
+	c.shape, c.conds = sh, nil
+	if reason := s.addConditions(c); reason != "" {
+		return reason
+	}
+	set := s.answers(c, c.conds)
+	names := map[string]bool{}
+	for _, a := range set {
+		names[s.norms[a][0]] = true
+	}
+	if len(names) != 1 {
+		return ReasonNotUnique
+	}
+	c.answers = len(set)
+	c.plan = english.Plan{Anchor: s.g.Entities[c.path[0].from].Name}
+	for i := range c.path {
+		c.plan.Steps = append(c.plan.Steps, c.path[i].phrase)
+	}
+	for _, cd := range c.conds {
+		c.plan.Conditions = append(c.plan.Conditions, english.Condition{Step: cd.step, Phrase: cd.f.phrase, Name: s.g.Entities[cd.f.about].Name})
+	}
+	c.text = english.Write(c.plan, frame)
+	if got, ok := s.lex.Read(c.text); !ok || !samePlan(got, c.plan) {
+		return ReasonWording
+	}
+	if s.leaks(c) {
+		return ReasonLeak
+	}
+	return ""
+}
+
+func samePlan(a, b english.Plan) bool {
+	return a.Anchor == b.Anchor && slices.Equal(a.Steps, b.Steps) && slices.Equal(a.Conditions, b.Conditions)
+}
+
+// leaks says whether the text names the answer or an entity that must be found on the way.
+func (s *Space) leaks(c *candidate) bool {
+	text := " " + quarry.Normalize(c.text) + " "
+	for i := range c.path {
+		for _, n := range s.norms[c.path[i].to] {
+			if contains(text, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func contains(text, name string) bool { return strings.Contains(text, " "+name+" ") }
+
+// addConditions picks facts about the path's entities, those that shrink the answer set most first. A condition whose
+// own query shows the answer would be a shortcut and is not used.
+func (s *Space) addConditions(c *candidate) string {
+	if c.shape.Conditions == 0 {
+		return ""
+	}
+	onPath := map[int]bool{c.path[0].from: true}
+	for i := range c.path {
+		onPath[c.path[i].to] = true
+	}
+	answer := c.path[len(c.path)-1].to
+	type option struct {
+		c    cond
+		size int
+	}
+	var pool []option
+	for i := range c.path {
+		for _, f := range s.facts[c.path[i].to] {
+			if onPath[f.about] || english.HeadClass(s.norms[f.about][0]) == english.HeadDemonym {
+				continue
+			}
+			query := s.g.Entities[f.about].Name + " " + f.phrase.Query
+			if s.shows(s.g.Search(query, s.o.K), answer) {
+				continue
+			}
+			cd := cond{i + 1, f}
+			pool = append(pool, option{cd, len(s.answers(c, []cond{cd}))})
+		}
+	}
+	r := rng(s.o.Seed, "conditions", c.number)
+	r.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
+	sort.SliceStable(pool, func(i, j int) bool { return pool[i].size < pool[j].size })
+	used, said := map[int]bool{}, map[*english.Phrase]bool{}
+	for _, o := range pool {
+		if f := o.c.f; len(c.conds) < c.shape.Conditions && !used[f.about] && !said[f.phrase] {
+			used[f.about], said[f.phrase] = true, true
+			c.conds = append(c.conds, o.c)
+		}
+	}
+	if len(c.conds) < c.shape.Conditions {
+		return ReasonConditions
+	}
+	sort.SliceStable(c.conds, func(i, j int) bool { return c.conds[i].step < c.conds[j].step })
+	return ""
+}
+
+// answers evaluates the question on the whole graph: all statements count, with evidence or without.
+func (s *Space) answers(c *candidate, conds []cond) []int {
+	set := []int{c.path[0].from}
+	for i := range c.path {
+		var next []int
+		for _, e := range set {
+			for _, t := range s.out[e][c.path[i].phrase] {
+				if !slices.Contains(next, t) {
+					next = append(next, t)
+				}
+			}
+		}
+		for _, cd := range conds {
+			if cd.step == i+1 {
+				ok := s.out[cd.f.about][cd.f.phrase]
+				next = slices.DeleteFunc(next, func(e int) bool { return !slices.Contains(ok, e) })
+			}
+		}
+		set = next
+	}
+	return set
+}

@@ -1,0 +1,277 @@
+package synth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/english"
+)
+
+// Entry is one line of the ledger: what became of one walk.
+type Entry struct {
+	Hops   int    `json:"hops"`
+	Walk   int    `json:"walk"`
+	State  string `json:"state"` // accepted, rejected
+	Reason string `json:"reason,omitempty"`
+	Shape  string `json:"shape,omitempty"`
+	ID     string `json:"question,omitempty"`
+}
+
+// Result is a synthesis: the questions, and a ledger with exactly one line per walk.
+type Result struct {
+	Questions []quarry.Question
+	Ledger    []Entry
+}
+
+// Funnel counts a ledger: walks = accepted + the sum over rejected.
+func Funnel(ledger []Entry) (walks, accepted int, rejected map[string]int) {
+	rejected = map[string]int{}
+	for _, e := range ledger {
+		if e.State == stateAccepted {
+			accepted++
+		} else {
+			rejected[e.Reason]++
+		}
+	}
+	return len(ledger), accepted, rejected
+}
+
+// Run walks, completes and selects. The result depends on graph and options only, never on Concurrency.
+func Run(ctx context.Context, g *kg.Graph, o Options) (*Result, error) {
+	s, err := NewSpace(ctx, g, english.Load(), o)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.starts(1)) == 0 {
+		return nil, &quarry.Error{Op: "synth", Kind: quarry.KindGate, Msg: "no statement can be followed with the search tool", Hint: "raise synth.cert_top or synth.max_fanout, or check that the relations of the data are in kg/english/phrases.tsv"}
+	}
+	splits := s.splits()
+	var ledger []Entry
+	var passed []*candidate
+	for _, length := range lengths(o.Shapes) {
+		cs, entries, err := s.candidates(ctx, length, splits)
+		if err != nil {
+			return nil, err
+		}
+		passed = append(passed, cs...)
+		ledger = append(ledger, entries...)
+	}
+	index := map[[2]int]*Entry{}
+	for i := range ledger {
+		index[[2]int{ledger[i].Hops, ledger[i].Walk}] = &ledger[i]
+	}
+	res := &Result{}
+	for _, c := range s.selectQuestions(passed, index) {
+		q := s.question(c)
+		index[[2]int{len(c.path), c.number}].ID = q.ID
+		res.Questions = append(res.Questions, q)
+	}
+	res.Ledger = ledger
+	return res, nil
+}
+
+func lengths(shapes []Shape) []int {
+	var out []int
+	for _, sh := range shapes {
+		if !slices.Contains(out, sh.Hops) {
+			out = append(out, sh.Hops)
+		}
+	}
+	return out
+}
+
+// candidates draws all walks of a length and completes the distinct ones. Every walk gets its ledger line.
+func (s *Space) candidates(ctx context.Context, length int, splits []quarry.Split) ([]*candidate, []Entry, error) {
+	entries := make([]Entry, s.o.Walks)
+	made := make([]*candidate, s.o.Walks)
+	seen := map[string]bool{}
+	starts := s.starts(length)
+	for n := range s.o.Walks {
+		entries[n] = Entry{Hops: length, Walk: n, State: stateRejected}
+		if len(starts) == 0 {
+			entries[n].Reason = ReasonDeadEnd
+			continue
+		}
+		path, ok := s.walk(starts, length, n)
+		if !ok {
+			entries[n].Reason = ReasonDeadEnd
+			continue
+		}
+		key := pathKey(path)
+		if seen[key] {
+			entries[n].Reason = ReasonDuplicate
+			continue
+		}
+		seen[key] = true
+		made[n] = &candidate{number: n, path: path}
+	}
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.SetLimit(max(s.o.Concurrency, 1))
+	const chunk = 256
+	for lo := 0; lo < len(made); lo += chunk {
+		eg.Go(func() error {
+			for n := lo; n < min(lo+chunk, len(made)); n++ {
+				if made[n] != nil {
+					entries[n].Reason = s.attempt(made[n], splits)
+					entries[n].Shape = made[n].shape.String()
+				}
+			}
+			return ctx.Err()
+		})
+	}
+	if err := eg.Wait(); err != nil {
+		return nil, nil, &quarry.Error{Op: "synth", Kind: quarry.KindCanceled, Msg: "stopped while making questions", Err: err}
+	}
+	var out []*candidate
+	for n := range made {
+		if made[n] != nil && entries[n].Reason == "" {
+			entries[n].State = stateAccepted
+			out = append(out, made[n])
+		}
+	}
+	return out, entries, nil
+}
+
+// attempt tries the shapes of the walk's length in the spec's order; the reason given is that of the first shape.
+func (s *Space) attempt(c *candidate, splits []quarry.Split) string {
+	if reason := s.check(c, splits); reason != "" {
+		return reason
+	}
+	r := rng(s.o.Seed, "wording", c.number*8+len(c.path))
+	frame := r.IntN(english.NFrames())
+	c.order = r.Float64()
+	first := ""
+	for _, sh := range s.o.Shapes {
+		if sh.Hops != len(c.path) {
+			continue
+		}
+		reason := s.complete(c, sh, frame)
+		if reason == "" {
+			return ""
+		}
+		if first == "" {
+			first = reason
+		}
+	}
+	return first
+}
+
+// selectQuestions applies the caps: per answer and start, per part, and the share that crosses documents.
+func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*candidate {
+	reject := func(c *candidate, reason string) {
+		e := ledger[[2]int{len(c.path), c.number}]
+		e.State, e.Reason = stateRejected, reason
+	}
+	sort.SliceStable(cs, func(i, j int) bool {
+		if cs[i].cross != cs[j].cross {
+			return cs[i].cross
+		}
+		return cs[i].order < cs[j].order
+	})
+	perAnswer, perAnchor, texts := map[string]int{}, map[int]int{}, map[string]bool{}
+	kept := map[quarry.Split][]*candidate{}
+	for _, c := range cs {
+		answer := s.norms[c.path[len(c.path)-1].to][0]
+		anchor := c.path[0].from
+		if perAnswer[answer] >= s.o.PerAnswer || perAnchor[anchor] >= s.o.PerAnchor || texts[c.text] {
+			reject(c, ReasonCapped)
+			continue
+		}
+		perAnswer[answer]++
+		perAnchor[anchor]++
+		texts[c.text] = true
+		kept[c.split] = append(kept[c.split], c)
+	}
+	var out []*candidate
+	for _, split := range []quarry.Split{quarry.SplitTrain, quarry.SplitTier, quarry.SplitHeldout} {
+		cross := 0
+		for _, c := range kept[split] {
+			if c.cross {
+				cross++
+			}
+		}
+		limit := s.o.Limits[split]
+		cross = min(cross, limit)
+		single := limit
+		if s.o.CrossShare > 0 {
+			single = int(float64(cross) * (1 - s.o.CrossShare) / s.o.CrossShare)
+		}
+		n := 0
+		for _, c := range kept[split] {
+			switch {
+			case n >= limit:
+				reject(c, ReasonSplitFull)
+			case !c.cross && single <= 0:
+				reject(c, ReasonCrossShare)
+			default:
+				if !c.cross {
+					single--
+				}
+				n++
+				out = append(out, c)
+			}
+		}
+	}
+	// a fixed order that mixes shapes and crossing
+	sort.SliceStable(out, func(i, j int) bool { return out[i].order < out[j].order })
+	return out
+}
+
+func (s *Space) question(c *candidate) quarry.Question {
+	g := s.g
+	answer := &g.Entities[c.path[len(c.path)-1].to]
+	q := quarry.Question{Text: c.text, Answer: answer.Name, AnswerID: answer.ID, Lang: "en", Source: "walk", Split: c.split,
+		License: "text CC BY-SA 3.0; annotations MIT; relation labels CC0", AnswerSet: 1}
+	for _, a := range answer.Aliases {
+		if len(quarry.Normalize(a)) >= minAliasNormalLen {
+			q.Aliases = append(q.Aliases, a)
+		}
+	}
+	variable := func(i int) string {
+		switch {
+		case i == 0:
+			return g.Entities[c.path[0].from].ID
+		case i == len(c.path):
+			return "?a"
+		}
+		return fmt.Sprintf("?v%d", i)
+	}
+	for i := range c.path {
+		h := &c.path[i]
+		st := g.Statement(h.edge, h.passage)
+		q.Path = append(q.Path, quarry.Hop{Statement: st, Inverse: h.inverse})
+		q.Atoms = append(q.Atoms, atom(st.Predicate, variable(i), variable(i+1), h.inverse))
+		q.Entities = append(q.Entities, g.Entities[h.to].Named)
+	}
+	for _, cd := range c.conds {
+		p := g.Relations[g.Edges[cd.f.edge].Relation].ID
+		q.Atoms = append(q.Atoms, atom(p, g.Entities[cd.f.about].ID, variable(cd.step), cd.f.inv))
+	}
+	ranks := make([]int, len(c.path))
+	queries, words := make([]string, len(c.path)), make([]string, len(c.path))
+	for i := range c.path {
+		ranks[i], queries[i], words[i] = c.path[i].rank+1, c.path[i].query, c.path[i].phrase.Query
+	}
+	q.Certificate, _ = json.Marshal(map[string]any{"hop_rank": ranks, "hop_query": queries, "hop_words": words, "cert_top": s.o.CertTop, "search_k": s.o.K,
+		"max_fanout": s.o.MaxFanout, "answer_entities": c.answers, "answers_by_path_alone": c.alone, "cross_document": c.cross})
+	q.Walk, _ = json.Marshal(map[string]any{"seed": s.o.Seed, "number": c.number, "shape": c.shape.String()})
+	sum := sha256.Sum256([]byte(pathKey(c.path) + "|" + c.text))
+	q.ID = "q-" + hex.EncodeToString(sum[:8])
+	return q
+}
+
+func atom(p, from, to string, inverse bool) quarry.Atom {
+	if inverse {
+		from, to = to, from
+	}
+	return quarry.Atom{S: from, P: p, O: to}
+}
