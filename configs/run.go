@@ -61,7 +61,9 @@ type Synth struct {
 	MaxFanout int `json:"max_fanout" yaml:"max_fanout"`
 	// CertTop is the rank, from 1, down to which a hop's evidence must come up under the search tool.
 	CertTop int `json:"cert_top" yaml:"cert_top"`
-	// HubDocs is the number of documents above which an entity is no answer.
+	// MaxAlone is the most answers a path may have before its conditions narrow them to one.
+	MaxAlone int `json:"max_alone" yaml:"max_alone"`
+	// HubDocs is the number of documents above which an entity is neither an answer nor on a path.
 	HubDocs int `json:"hub_docs" yaml:"hub_docs"`
 	// PerAnswer is the most questions with one answer.
 	PerAnswer int `json:"per_answer" yaml:"per_answer"`
@@ -216,10 +218,10 @@ func Default() Run {
 		Concurrency: 64,
 		Search:      Search{K: 3},
 		Synth: Synth{
-			Walks: 20000, CrossBias: 2, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
-			MaxFanout: 3, CertTop: 2, HubDocs: 20, PerAnswer: 2, PerAnchor: 2, CrossShare: 0.34,
-			Train: 400, Tier: 80, Heldout: 200, MinTrain: 150, MinHeldout: 100,
-			Split: Split{Train: 0.45, Tier: 0.15, Heldout: 0.40},
+			Walks: 40000, CrossBias: 4, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
+			MaxFanout: 3, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 6, PerAnchor: 5, CrossShare: 0.45,
+			Train: 400, Tier: 100, Heldout: 200, MinTrain: 150, MinHeldout: 100,
+			Split: Split{Train: 0.50, Tier: 0.15, Heldout: 0.35},
 		},
 		Filter:   Filter{Attempts: 4, MaxAttempts: 16, ClosedBook: 4, SingleQuery: 4},
 		SFT:      SFT{Episodes: 60, Epochs: 20, LearningRate: 0.1},
@@ -234,7 +236,7 @@ func Default() Run {
 
 func defaultRL() RL {
 	return RL{
-		Steps: 10, Groups: 48, GroupSize: 8, LearningRate: 0.05, Alpha: 0.5, Beta: 5, MaxStaleness: 4,
+		Steps: 16, Groups: 48, GroupSize: 8, LearningRate: 0.05, Alpha: 0.5, Beta: 5, MaxStaleness: 4,
 		MaxVersionSpread: 3, Overproduction: 1, Temperature: 1, Advantage: AdvantageNormal,
 	}
 }

@@ -120,6 +120,7 @@ func (s Synth) check(c *checker) {
 	}
 	c.atLeast("synth.max_fanout", s.MaxFanout, 1)
 	c.atLeast("synth.cert_top", s.CertTop, 1)
+	c.atLeast("synth.max_alone", s.MaxAlone, 1)
 	c.atLeast("synth.hub_docs", s.HubDocs, 1)
 	c.atLeast("synth.per_answer", s.PerAnswer, 1)
 	c.atLeast("synth.per_anchor", s.PerAnchor, 1)

@@ -52,3 +52,12 @@ func BenchmarkReadT1(b *testing.B) {
 		}
 	}
 }
+
+// The batch of one RL step of the demo is small: what a dataset costs before its first byte matters.
+func BenchmarkWriteSmallT1(b *testing.B) {
+	rows := t1Rows(b, 64)
+	dir := b.TempDir()
+	for b.Loop() {
+		writeDataset(b, dir, "ds", Options{Replace: true}, rows)
+	}
+}

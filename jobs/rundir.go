@@ -154,8 +154,8 @@ func (r *RunDir) leave(dir string) {
 	delete(r.running, dir)
 }
 
-// prepare leaves a directory without stage.json. stage.json goes first, so that a kill while wiping leaves nothing
-// that looks finished.
+// prepare leaves a directory without stage.json and without half-written files. stage.json goes first, so that a kill
+// while wiping leaves nothing that looks finished.
 func prepare(dir string, wipe bool) error {
 	if err := os.Remove(filepath.Join(dir, stageName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -165,7 +165,16 @@ func prepare(dir string, wipe bool) error {
 			return err
 		}
 	}
-	return os.MkdirAll(dir, 0o777)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	// A killed Run leaves temporary files, which must not count as results of the one that resumes.
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_, err = atomicfile.SweepTemps(path)
+		}
+		return err
+	})
 }
 
 // canceled is nil while ctx is live.

@@ -3,6 +3,7 @@ package rollout
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	quarry "github.com/quarry-rl/quarry"
@@ -111,7 +112,7 @@ func (m *Machine) unfit(g *group) Reason {
 // leased forms the batch of the event's groups, or passes the one that is out to a new holder.
 func (m *Machine) leased(at time.Time, b Leased) []Command {
 	if m.batch == nil {
-		if b.Batch != len(m.acked) || b.Token != 1 || !m.allReady(b.Groups) {
+		if b.Batch != len(m.acked) || b.Token != 1 || !m.shippable(b) {
 			return nil
 		}
 		m.drop(b.Dropped)
@@ -268,11 +269,13 @@ func (m *Machine) Blocked() string {
 	return fmt.Sprintf("%d of %d groups ready", len(m.ready), m.cfg.GroupsPerBatch)
 }
 
-func (m *Machine) allReady(indices []int) bool {
-	for i, index := range indices {
-		if m.groups[index] == nil || !m.isReady(index) || (i > 0 && indices[i-1] >= index) {
+// shippable says whether the groups of a first lease are ready, in order, and not dropped by the same event.
+func (m *Machine) shippable(b Leased) bool {
+	for i, index := range b.Groups {
+		if !m.isReady(index) || (i > 0 && b.Groups[i-1] >= index) ||
+			slices.ContainsFunc(b.Dropped, func(d Drop) bool { return d.Group == index }) {
 			return false
 		}
 	}
-	return len(indices) > 0
+	return len(b.Groups) > 0
 }

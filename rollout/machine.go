@@ -255,24 +255,29 @@ func (m *Machine) resolve(g *group) {
 		}
 	}
 	if have < m.cfg.MinValid {
-		m.drop([]Drop{{g.index, ReasonTooFewValid}})
+		m.discard(g.index, ReasonTooFewValid)
 		return
 	}
 	at, _ := slices.BinarySearch(m.ready, g.index)
 	m.ready = slices.Insert(m.ready, at, g.index)
 }
 
-// drop discards whole groups and gives their place in the admission bound to others.
+// drop discards ready groups.
 func (m *Machine) drop(drops []Drop) {
 	for _, d := range drops {
-		if m.groups[d.Group] == nil {
-			continue
+		if m.isReady(d.Group) {
+			m.discard(d.Group, d.Reason)
 		}
-		m.moveAll([]int{d.Group}, discarded, d.Reason)
-		m.forget(d.Group)
-		m.held--
-		m.discardedRun++
 	}
+}
+
+// discard discards a whole group and gives its place in the admission bound to another.
+func (m *Machine) discard(index int, reason Reason) {
+	m.moveAll([]int{index}, discarded, reason)
+	delete(m.groups, index)
+	m.unready(index)
+	m.held--
+	m.discardedRun++
 }
 
 // moveAll moves the live episodes of groups; those given up before stay where they are.
@@ -285,11 +290,6 @@ func (m *Machine) moveAll(indices []int, to place, reason Reason) {
 			}
 		}
 	}
-}
-
-func (m *Machine) forget(index int) {
-	delete(m.groups, index)
-	m.unready(index)
 }
 
 func (m *Machine) isReady(index int) bool {
@@ -306,9 +306,7 @@ func (m *Machine) unready(index int) {
 func (m *Machine) drain() []Command {
 	m.drained = true
 	for _, index := range slices.Sorted(maps.Keys(m.groups)) {
-		m.moveAll([]int{index}, discarded, ReasonRunEnded)
-		m.forget(index)
-		m.held--
+		m.discard(index, ReasonRunEnded)
 	}
 	m.waiting, m.batch, m.asked = nil, nil, 0
 	return []Command{CancelAll{}}

@@ -37,7 +37,6 @@ type Options struct {
 	Shapes      []Shape // of one number of hops, earlier ones are tried first on a walk
 	K           int     // passages a search returns
 	CertTop     int     // a hop is followable when its evidence is among the first CertTop passages
-	CrossTop    int     // the same for the hops of a walk that crosses documents
 	MaxAlone    int     // answers the path may have without its conditions
 	MaxFanout   int     // neighbours by one phrase on the whole graph
 	HubDocs     int     // entities in more documents are neither answers nor on the path
@@ -45,7 +44,7 @@ type Options struct {
 	PerAnchor   int     // questions from one start
 	CrossShare  float64 // at least this share of a part's questions crosses documents
 	SplitShares map[quarry.Split]float64
-	Limits      map[quarry.Split]int // at most so many questions in a part
+	Limits      map[quarry.Split]int // at most so many questions in a part; 0 is no limit
 	Concurrency int
 }
 

@@ -79,13 +79,6 @@ func (s *Space) follow(c *candidate) string {
 			return ReasonUnreachable
 		}
 	}
-	if c.cross {
-		for i := range c.path {
-			if c.path[i].rank >= s.o.CrossTop {
-				return ReasonUnreachable
-			}
-		}
-	}
 	if s.surface(c.path[len(c.path)-1].passage, c.path[len(c.path)-1].to) == "" {
 		return ReasonUnreachable
 	}

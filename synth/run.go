@@ -200,6 +200,9 @@ func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*ca
 			}
 		}
 		limit := s.o.Limits[split]
+		if limit <= 0 {
+			limit = len(kept[split])
+		}
 		cross = min(cross, limit)
 		single := limit
 		if s.o.CrossShare > 0 {

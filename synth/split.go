@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -17,19 +18,29 @@ import (
 func (s *Space) splits() []quarry.Split {
 	g, shares := s.g, s.o.SplitShares
 	groups := documentGroups(s, max(len(g.Docs)/groupShare, 1))
-	sort.SliceStable(groups, func(i, j int) bool { return docHash(g, groups[i][0]) < docHash(g, groups[j][0]) })
+	sort.SliceStable(groups, func(i, j int) bool { return docHash(g, s.o.Seed, groups[i][0]) < docHash(g, s.o.Seed, groups[j][0]) })
 	order := []quarry.Split{quarry.SplitTrain, quarry.SplitHeldout, quarry.SplitTier}
-	have := map[quarry.Split]int{}
+	// What counts is how many walks a part will carry, not how many documents: pairs of hops that follow each other.
+	weight := make([]float64, len(g.Docs))
+	total := 0.0
+	for e := range s.hops {
+		for i := range s.hops[e] {
+			n := float64(len(s.hops[s.hops[e][i].to]))
+			weight[s.hops[e][i].doc] += n
+			total += n
+		}
+	}
+	have := map[quarry.Split]float64{}
 	out := make([]quarry.Split, len(g.Docs))
 	for _, grp := range groups {
 		best, lack := order[0], math.Inf(-1)
 		for _, part := range order {
-			if l := 1 - float64(have[part])/max(shares[part]*float64(len(g.Docs)), 1e-9); l > lack {
+			if l := 1 - have[part]/max(shares[part]*total, 1e-9); l > lack {
 				best, lack = part, l
 			}
 		}
-		have[best] += len(grp)
 		for _, d := range grp {
+			have[best] += weight[d]
 			out[d] = best
 		}
 	}
@@ -37,10 +48,10 @@ func (s *Space) splits() []quarry.Split {
 }
 
 // groupShare bounds a group of documents that stay together: one part in groupShare of all.
-const groupShare = 25
+const groupShare = 40
 
-func docHash(g *kg.Graph, d int) uint64 {
-	h := sha256.Sum256([]byte(g.Docs[d].ID))
+func docHash(g *kg.Graph, seed uint64, d int) uint64 {
+	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, g.Docs[d].ID))
 	return binary.BigEndian.Uint64(h[:])
 }
 

@@ -3,6 +3,7 @@ package pocket
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
@@ -104,7 +105,7 @@ func (t *Trainer) sampledTurns(ctx context.Context, data string, rows []datasets
 			runs[i], err = maskedTurns(row.IDs, row.Mask)
 		}
 		if err == nil {
-			perRow[i], err = t.turns(row.IDs, runs[i], guesses, float64(row.Temperature))
+			perRow[i], err = t.turns(row.IDs, runs[i], guesses, exact(row.Temperature))
 		}
 		if err != nil {
 			return at(data, row.ID, err)
@@ -191,4 +192,14 @@ func checkRow(r *datasets.T1) error {
 		}
 	}
 	return icepop.CheckMask(r.Mask, r.WeightVersions, r.BehavLogprobs)
+}
+
+// exact is the decimal that was rounded to a float32 column: 0.7, not 0.699999988. With it the turns are scored at the
+// very temperature they were sampled at.
+func exact(v float32) float64 {
+	d, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
+	if err != nil { // the shortest form of a number always parses
+		return float64(v)
+	}
+	return d
 }

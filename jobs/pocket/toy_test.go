@@ -67,8 +67,22 @@ func toyTask(n int) []quarry.Message {
 		{Role: "user", Content: fmt.Sprintf("Question %d: which is it, %s?", n, colours[n%len(colours)])}}
 }
 
-// play samples one episode of at most two searches; reward is 1 for the asked colour.
-func play(t testing.TB, w *engine.Weights, n, sample int, temperature float64, rng *rand.Rand) (ep *quarry.Episode, reward float64) {
+// world is what episodes are played in: the policy's candidates, the tasks, and what a search shows.
+type world struct {
+	enum    Enumerator
+	task    func(n int) []quarry.Message
+	observe func(rng *rand.Rand) string
+	right   func(n int, answer string) bool
+}
+
+var toyWorld = world{toy{}, toyTask,
+	func(rng *rand.Rand) string {
+		return fmt.Sprintf("[1] %s\n[2] %s", colours[rng.IntN(len(colours))], colours[rng.IntN(len(colours))])
+	},
+	func(n int, answer string) bool { return answer == colours[n%len(colours)] }}
+
+// play samples one episode of at most three turns; reward is 1 for the right answer.
+func (v world) play(t testing.TB, w *engine.Weights, n, sample int, temperature float64, rng *rand.Rand) (ep *quarry.Episode, reward float64) {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -76,12 +90,12 @@ func play(t testing.TB, w *engine.Weights, n, sample int, temperature float64, r
 		}
 	}
 	ep = &quarry.Episode{ID: fmt.Sprintf("e%04d-%d", n, sample), TaskID: fmt.Sprintf("t%04d", n), GroupID: fmt.Sprintf("g%04d", n),
-		Kind: quarry.TaskFull, Sample: sample, Temperature: temperature, Messages: toyTask(n), Tools: toyTools, End: quarry.EndMaxTurns}
+		Kind: quarry.TaskFull, Sample: sample, Temperature: temperature, Messages: v.task(n), Tools: toyTools, End: quarry.EndMaxTurns}
 	rec, err := tokens.NewRecorder(tokens.RenderPrompt(ep.Messages, toyTools))
 	must(err)
 	for range 3 {
 		sent := rec.Send()
-		choices, err := toy{}.Enumerate(sent, w.Guesses)
+		choices, err := v.enum.Enumerate(sent, w.Guesses)
 		must(err)
 		tree := engine.NewTree(choices, w.W)
 		s := tokens.Sampled{Finish: tokens.FinishStop, PromptTokens: len(sent)}
@@ -104,7 +118,7 @@ func play(t testing.TB, w *engine.Weights, n, sample int, temperature float64, r
 			ep.Answer, ep.Answered, ep.End = p.Answer, true, quarry.EndFinalAnswer
 			break
 		}
-		obs := fmt.Sprintf("[1] %s\n[2] %s", colours[rng.IntN(len(colours))], colours[rng.IntN(len(colours))])
+		obs := v.observe(rng)
 		ep.Messages = append(ep.Messages, quarry.Message{Role: "tool", Content: obs})
 		must(rec.Context(tokens.AfterTool(obs)))
 	}
@@ -113,7 +127,7 @@ func play(t testing.TB, w *engine.Weights, n, sample int, temperature float64, r
 		th := &ep.Thread
 		th.IDs, th.Mask, th.Logprobs, th.Versions = th.IDs[:i], th.Mask[:i], th.Logprobs[:i], th.Versions[:i]
 	}
-	if ep.Answer == colours[n%len(colours)] {
+	if v.right(n, ep.Answer) {
 		reward = 1
 	}
 	ep.Scorecard = &quarry.Scorecard{ORM: quarry.ScoreOf(reward)}
@@ -204,7 +218,7 @@ func pairRows(t testing.TB, w *engine.Weights, n int) []datasets.D1 {
 	for i := 0; len(rows) < n; i++ {
 		var good, bad *quarry.Episode
 		for s := range 40 {
-			ep, r := play(t, w, i, s, 1, rng)
+			ep, r := toyWorld.play(t, w, i, s, 1, rng)
 			if r == 1 {
 				good = ep
 			} else {
@@ -223,8 +237,13 @@ func pairRows(t testing.TB, w *engine.Weights, n int) []datasets.D1 {
 	return rows
 }
 
-// batchRows are groups of 8 episodes sampled under behave; advantages are reward minus group mean, times sign.
-func batchRows(t testing.TB, behave *engine.Weights, step, groups int, temperature, sign float64) (rows []datasets.T1, success float64) {
+func batchRows(t testing.TB, behave *engine.Weights, step, groups int, temperature, sign float64) ([]datasets.T1, float64) {
+	t.Helper()
+	return toyWorld.batch(t, behave, step, groups, temperature, sign)
+}
+
+// batch is groups of 8 episodes sampled under behave; advantages are reward minus group mean, times sign.
+func (v world) batch(t testing.TB, behave *engine.Weights, step, groups int, temperature, sign float64) (rows []datasets.T1, success float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(9, uint64(step)))
 	const size = 8
@@ -233,7 +252,7 @@ func batchRows(t testing.TB, behave *engine.Weights, step, groups int, temperatu
 		var rewards [size]float64
 		mean := 0.0
 		for s := range size {
-			eps[s], rewards[s] = play(t, behave, step*groups+g, s, temperature, rng)
+			eps[s], rewards[s] = v.play(t, behave, step*groups+g, s, temperature, rng)
 			mean += rewards[s] / size
 		}
 		for s, ep := range eps {
@@ -261,4 +280,3 @@ func slope(w []float64, i int, h float64, f func(w []float64) float64) float64 {
 }
 
 func trainer() *Trainer { return New(toy{}, toySet) }
-

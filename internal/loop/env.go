@@ -1,0 +1,179 @@
+// Package loop composes the engines into the stages of a run: kg, synth, filter, sft, dpo, rl, pivot, eval. Each stage
+// reads and writes files, so that a command can run one alone and Run can put them into one graph of cached stages.
+package loop
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/configs"
+	trainer "github.com/quarry-rl/quarry/jobs/pocket"
+	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/rewards"
+	"github.com/quarry-rl/quarry/rollout/agent"
+	"github.com/quarry-rl/quarry/rollout/pocket"
+	"github.com/quarry-rl/quarry/rollout/sglang"
+	"github.com/quarry-rl/quarry/rollout/world"
+)
+
+const (
+	searchCache   = 50000 // answers of the search tool kept
+	contextCache  = 6000  // enumerated contexts the embedded engine keeps, about 12 KB each
+	contextLimit  = 32768 // tokens of an episode
+	searchHits    = 3
+	maxAliasShort = 3
+)
+
+// Progress is told where a stage stands.
+type Progress interface {
+	Update(done, total int, note string)
+}
+
+// Env is what the stages share.
+type Env struct {
+	Spec     configs.Run
+	Graph    *kg.Graph
+	Search   world.Searcher
+	Reader   *pocket.Reader
+	Trainer  *trainer.Trainer
+	Endpoint string // URL of an engine that speaks SGLang's protocol; "" starts the embedded one
+	Log      *slog.Logger
+	Progress Progress
+}
+
+// NewEnv prepares a graph for rollouts.
+func NewEnv(spec configs.Run, g *kg.Graph, endpoint string, log *slog.Logger, p Progress) *Env {
+	r := pocket.NewReader()
+	e := &Env{Spec: spec, Graph: g, Reader: r, Trainer: trainer.New(r, r.Features()), Endpoint: endpoint, Log: log, Progress: p}
+	e.Search = world.NewCache(world.SearchFunc(e.search), searchCache)
+	return e
+}
+
+func (e *Env) search(_ context.Context, query string, k int) ([]world.Passage, error) {
+	var out []world.Passage
+	for _, p := range e.Graph.Search(query, k) {
+		ps := &e.Graph.Passages[p]
+		out = append(out, world.Passage{Doc: e.Graph.Docs[ps.Doc].ID, Title: ps.Title, Text: ps.Text})
+	}
+	return out, nil
+}
+
+// Engine is a running engine and its client.
+type Engine struct {
+	*sglang.Client
+	close func() error
+}
+
+// Close ends the engine when it is the embedded one.
+func (e *Engine) Close() error {
+	e.Client.Close()
+	if e.close == nil {
+		return nil
+	}
+	return e.close()
+}
+
+// StartEngine serves weights: the embedded engine on loopback, or the endpoint, which loads the same file.
+func (e *Env) StartEngine(ctx context.Context, weights string, version int) (*Engine, error) {
+	opts := sglang.Options{MaxConns: max(e.Spec.Concurrency, 8)}
+	if e.Endpoint != "" {
+		c := sglang.New(e.Endpoint, opts)
+		if err := c.UpdateWeights(ctx, weights, strconv.Itoa(version)); err != nil {
+			return nil, err
+		}
+		return &Engine{Client: c}, nil
+	}
+	srv, err := pocket.NewServer(pocket.Options{Enumerator: e.Reader, FeatureSet: e.Reader.Features(), WeightsPath: weights, CacheContexts: contextCache, Log: e.Log})
+	if err != nil {
+		return nil, err
+	}
+	url, stop, err := srv.Listen(context.WithoutCancel(ctx), "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Client: sglang.New(url, opts), close: stop}, nil
+}
+
+// Attempt is one try at a question.
+type Attempt struct {
+	Task        quarry.Task
+	Question    *quarry.Question
+	EpisodeID   string
+	GroupID     string
+	Sample      int
+	Seed        uint64
+	Temperature float64
+}
+
+// Play makes an attempt and scores it.
+func (e *Env) Play(ctx context.Context, eng agent.Engine, a Attempt) (*quarry.Episode, error) {
+	ep, err := agent.Run(ctx, eng, world.NewSession(e.Search, a.Task), a.Task, agent.Params{EpisodeID: a.EpisodeID, GroupID: a.GroupID,
+		Sample: a.Sample, Seed: a.Seed, Temperature: a.Temperature, ContextLimit: contextLimit})
+	if err != nil {
+		return nil, err
+	}
+	card := rewards.ScoreEpisode(ep, a.Question, rewards.Config{})
+	ep.Scorecard = &card
+	return ep, nil
+}
+
+// budget of the spec, with at most calls tool calls.
+func (e *Env) budget(calls int) quarry.Budget {
+	b := e.Spec.Budget
+	return quarry.Budget{Turns: b.Turns, ToolCalls: min(calls, b.ToolCalls), NewTokens: b.NewTokens}
+}
+
+// FullTask is a question as it is rolled out.
+func (e *Env) FullTask(q *quarry.Question) quarry.Task {
+	return world.BuildTask(q, world.TaskOptions{Budget: e.budget(e.Spec.Budget.ToolCalls)})
+}
+
+// right says whether an episode's outcome reward is 1.
+func right(ep *quarry.Episode) bool {
+	return ep.Scorecard != nil && ep.Scorecard.ORM.Scored && ep.Scorecard.ORM.Value == 1
+}
+
+// seedOf derives the seed of one item from the run's.
+func seedOf(seed uint64, parts ...string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, strconv.FormatUint(seed, 10))
+	for _, p := range parts {
+		_, _ = io.WriteString(h, "\x00"+p)
+	}
+	return h.Sum64()
+}
+
+// each runs f for 0..n-1, at most limit at once, and tells progress.
+func (e *Env) each(ctx context.Context, n int, note string, f func(ctx context.Context, i int) error) error {
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.SetLimit(max(e.Spec.Concurrency, 1))
+	done := make(chan struct{}, n)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		eg.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := f(ctx, i)
+			done <- struct{}{}
+			if e.Progress != nil {
+				e.Progress.Update(len(done), n, note)
+			}
+			return err
+		})
+	}
+	err := eg.Wait()
+	if errors.Is(err, context.Canceled) {
+		return &quarry.Error{Op: note, Kind: quarry.KindCanceled, Msg: "stopped on request", Hint: "the same command again resumes", Err: err}
+	}
+	return err
+}
