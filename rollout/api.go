@@ -86,21 +86,14 @@ func (l *Live) Ack(ctx context.Context, batchID string, token int, version int32
 	}
 	decide := func(m *Machine) (Body, error) { return m.Acknowledge(batchID, token, version, canonical) }
 	err = l.ask(ctx, "ack", request{decide: decide})
-	if refused := l.afterEnd(decide); err != nil && refused != nil {
-		return refused // a lost lease is worth more to know than that the coordinator has ended
+	if err != nil && l.see().drained {
+		select {
+		case <-l.done: // the machine has its final, recorded state: say what became of this batch
+			_, err = decide(l.machine)
+		case <-ctx.Done():
+		}
 	}
 	return err
-}
-
-// afterEnd looks at the final state once the owner goroutine has ended, nil before.
-func (l *Live) afterEnd(decide func(*Machine) (Body, error)) error {
-	select {
-	case <-l.done:
-		_, err := decide(l.machine)
-		return err
-	default:
-		return nil
-	}
 }
 
 // Publish says that the engine serves weights of this version. The present version again is no news and no error.

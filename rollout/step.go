@@ -42,7 +42,7 @@ func (l *Live) step(ctx context.Context, todo []request, waiters []leaseRequest)
 			}
 			l.publishView()
 		}
-		for _, reply := range r.replies[:0] {
+		for _, reply := range r.replies {
 			reply()
 		}
 		waiters = left

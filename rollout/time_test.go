@@ -203,6 +203,33 @@ func TestCloseInterrupts(t *testing.T) {
 	})
 }
 
+// So does the context of Start, however its end and the runners' errors interleave.
+func TestContextInterrupts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log memLog
+		for range 100 {
+			l, err := New(smallConfig(), &log, &slow{took: time.Minute}, taskAt, time.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := l.Start(ctx); err != nil {
+				t.Fatal(err)
+			}
+			<-ctx.Done()
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			cancel()
+		}
+		for _, e := range log.events {
+			if e.Kind == "failed" {
+				t.Fatalf("an interruption was taken for a failure: %s", e.Body)
+			}
+		}
+	})
+}
+
 // The context of Start ends everything, and Close has nothing to complain about.
 func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -262,6 +289,8 @@ func TestDrainCancels(t *testing.T) {
 		if err := l.Drain(t.Context()); err != nil {
 			t.Errorf("second Drain: %v", err)
 		}
+		wantErr(t, l.Ack(t.Context(), b.ID, b.Token, 1, nil), quarry.KindConflict, "already acknowledged")
+		wantErr(t, l.Ack(t.Context(), "r-b000001", 1, 1, nil), quarry.KindConflict, "drained")
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}

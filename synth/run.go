@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -193,40 +194,45 @@ func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*ca
 	}
 	var out []*candidate
 	for _, split := range []quarry.Split{quarry.SplitTrain, quarry.SplitTier, quarry.SplitHeldout} {
-		cross := 0
-		for _, c := range kept[split] {
-			if c.cross {
-				cross++
-			}
-		}
-		limit := s.o.Limits[split]
-		if limit <= 0 {
-			limit = len(kept[split])
-		}
-		cross = min(cross, limit)
-		single := limit
-		if s.o.CrossShare > 0 {
-			single = int(float64(cross) * (1 - s.o.CrossShare) / s.o.CrossShare)
-		}
-		n := 0
+		crossing, single := s.quota(kept[split], split)
 		for _, c := range kept[split] {
 			switch {
-			case n >= limit:
-				reject(c, ReasonSplitFull)
-			case !c.cross && single <= 0:
-				reject(c, ReasonCrossShare)
-			default:
-				if !c.cross {
-					single--
-				}
-				n++
+			case c.cross && crossing > 0:
+				crossing--
 				out = append(out, c)
+			case !c.cross && single > 0:
+				single--
+				out = append(out, c)
+			case c.cross || s.o.Limits[split] > 0 && s.o.CrossShare == 0:
+				reject(c, ReasonSplitFull)
+			default:
+				reject(c, ReasonCrossShare)
 			}
 		}
 	}
 	// a fixed order that mixes shapes and crossing
 	sort.SliceStable(out, func(i, j int) bool { return out[i].order < out[j].order })
 	return out
+}
+
+// quota says how many questions of a part may cross documents and how many may not: at least CrossShare cross, and the
+// part's limit is filled in that proportion.
+func (s *Space) quota(cs []*candidate, split quarry.Split) (crossing, single int) {
+	for _, c := range cs {
+		if c.cross {
+			crossing++
+		} else {
+			single++
+		}
+	}
+	if s.o.CrossShare > 0 {
+		single = min(single, int(float64(crossing)*(1-s.o.CrossShare)/s.o.CrossShare))
+	}
+	if limit := s.o.Limits[split]; limit > 0 && crossing+single > limit {
+		crossing = min(crossing, max(int(math.Ceil(s.o.CrossShare*float64(limit))), limit-single))
+		single = limit - crossing
+	}
+	return crossing, single
 }
 
 func (s *Space) question(c *candidate) quarry.Question {

@@ -15,6 +15,7 @@ import (
 // commands is the command tree: one constructor per command, in the order the help shows them.
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
+		newRun,
 		newCheck,
 		newVersion,
 	}
