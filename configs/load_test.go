@@ -111,9 +111,9 @@ func TestParseErrors(t *testing.T) {
 		"two documents":   {head + "---\nseed: 1\n", []string{`invalid f.yaml:4:5: a second YAML document, expected one | keep one spec per file`}},
 		"not utf-8":       {head + "name: \xff\n", []string{`invalid f.yaml:3: bytes that are not UTF-8 | save the file as UTF-8`}},
 		"two at once":     {head + "sead: 1\nrl: {alpha: x}\n", []string{`invalid f.yaml:3:1: unknown key sead | did you mean seed?`, `invalid f.yaml:4:13: rl.alpha is the text "x", expected a number`}},
-		"ranges": {head + "rl:\n  alpha: 0\nsynth:\n  shapes: [0+1]\n  split: {train: 0.5}\n", []string{
+		"ranges": {head + "rl:\n  alpha: 0\nsynth:\n  shapes: [0+1]\n  split: {train: 0.6}\n", []string{
 			`invalid f.yaml:6:12: synth.shapes[0] is "0+1", expected hops+conditions, such as 2+1 (1 to 6 hops, 0 to 4 conditions)`,
-			`invalid f.yaml:7:3: synth.split is "1.05 in all", expected shares that sum to 1`,
+			`invalid f.yaml:7:3: synth.split is "1.1 in all", expected shares that sum to 1`,
 			`invalid f.yaml:4:3: rl.alpha is 0, expected a number > 0 and <= 1`}},
 		"against a default": {head + "synth: {min_train: 500}\n", []string{`invalid f.yaml:3:9: synth.min_train is 500, expected at most synth.train (400)`}},
 	} {

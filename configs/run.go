@@ -215,7 +215,7 @@ func Default() Run {
 		Kind:        KindRun,
 		Seed:        1,
 		Data:        "examples/wiki",
-		Concurrency: 64,
+		Concurrency: 8,
 		Search:      Search{K: 3},
 		Synth: Synth{
 			Walks: 40000, CrossBias: 4, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
@@ -224,7 +224,7 @@ func Default() Run {
 			Split: Split{Train: 0.50, Tier: 0.15, Heldout: 0.35},
 		},
 		Filter:   Filter{Attempts: 4, MaxAttempts: 16, ClosedBook: 4, SingleQuery: 4},
-		SFT:      SFT{Episodes: 60, Epochs: 20, LearningRate: 0.1},
+		SFT:      SFT{Episodes: 30, Epochs: 20, LearningRate: 0.1},
 		DPO:      DPO{Enabled: true, Samples: 8, MinPairs: 30, Beta: 0.1, Epochs: 10, LearningRate: 0.02},
 		RL:       defaultRL(),
 		Pivot:    Pivot{Steps: 4, Share: 0.25, MaxTasks: 200},

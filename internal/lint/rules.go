@@ -15,8 +15,9 @@ var layers = []struct {
 	{3, []string{"synth", "rollout", "rewards", "pivot", "icepop", "sft", "dpo"}},
 	{4, []string{"jobs", "dash"}},
 	{5, []string{"configs"}},
-	{6, []string{"internal/cli"}},
-	{7, []string{"cmd/quarry", "cmd/quarry-full"}},
+	{6, []string{"internal/loop"}},
+	{7, []string{"internal/cli"}},
+	{8, []string{"cmd/quarry", "cmd/quarry-full"}},
 }
 
 // layerOf returns the level and family of a package folder; the root is level 0. ok is false for a folder that the

@@ -18,6 +18,9 @@ import (
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
 
+// failedKept bounds the failed episodes a step keeps for the pivot stage.
+const failedKept = 32
+
 // RLRun is one asynchronous RL phase: rollouts and trainer steps over one journal.
 type RLRun struct {
 	Name      string // prefix of group, episode and batch ids
@@ -214,7 +217,7 @@ func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, sched *rewa
 	schedule := e.schedule()
 	phase := schedule.Current(*sched)
 	st := newStep(batch, phase.Coefficients, e.Spec.RL.Advantage, e.Spec.Seed)
-	rec := st.record(step, version, *sched)
+	rec := st.record(step, version, *sched, batch.Staleness)
 	rec.T1 = filepath.Join("t1", fmt.Sprintf("batch-%04d", step))
 	if rec.T1Digest, err = e.writeT1(filepath.Join(r.Dir, rec.T1), st, batch, *sched); err != nil {
 		return rec, err
@@ -225,7 +228,7 @@ func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, sched *rewa
 	if err != nil {
 		return rec, err
 	}
-	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl", step)), st.failed()); err != nil {
+	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl", step)), st.failed(failedKept)); err != nil {
 		return rec, err
 	}
 	next, change := schedule.Observe(*sched, step, rec.Rates)

@@ -62,8 +62,8 @@ func (st *step) permute(seed uint64) {
 }
 
 // record describes the step before training.
-func (st *step) record(number, version int, sched rewards.ScheduleState) StepRecord {
-	rec := StepRecord{Step: number, Version: version + 1, TrainerVersion: version, Phase: sched.Phase + 1, Coefficients: st.coeff, Unscored: map[string]int{}}
+func (st *step) record(number, version int, sched rewards.ScheduleState, stale rollout.Staleness) StepRecord {
+	rec := StepRecord{Step: number, Version: version + 1, TrainerVersion: version, Phase: sched.Phase + 1, Coefficients: st.coeff, Unscored: map[string]int{}, Staleness: stale}
 	var eps []*quarry.Episode
 	var cards []quarry.Scorecard
 	var totals []quarry.Score
@@ -151,16 +151,17 @@ func (st *step) rows(b *rollout.Batch, s configs.RL, sched rewards.ScheduleState
 	return rows, nil
 }
 
-// failed are the full episodes with a wrong or missing answer, for the pivot stage.
-func (st *step) failed() []*quarry.Episode {
+// failed are full episodes with a wrong or missing answer, for the pivot stage: the first of each group, at most limit.
+func (st *step) failed(limit int) []*quarry.Episode {
 	var out []*quarry.Episode
 	for _, g := range st.groups {
 		if g.kind != quarry.TaskFull {
 			continue
 		}
 		for _, ep := range g.episodes {
-			if ep.Scorecard.ORM.Scored && !right(ep) {
+			if ep.Scorecard.ORM.Scored && !right(ep) && len(out) < limit {
 				out = append(out, ep)
+				break
 			}
 		}
 	}
