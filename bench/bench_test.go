@@ -16,6 +16,9 @@ func TestParseBench(t *testing.T) {
 BenchmarkWalk-2       	     100	   2000 ns/op	 1000 steps/s
 BenchmarkWalk-2       	     100	   2500 ns/op	 800.5 steps/s	 12 B/op
 BenchmarkWalkLong-2   	     100	   9999 ns/op	 1 steps/s
+BenchmarkAppend/callers=64-2 	     100	   9999 ns/op	 64 events/s
+BenchmarkAppend/callers=1-2 	     100	   9999 ns/op	 1 events/s
+BenchmarkOneCore 	     100	   9999 ns/op
 PASS
 `
 	for _, tc := range []struct {
@@ -24,7 +27,10 @@ PASS
 		err          string
 	}{
 		{"BenchmarkWalk", "steps/s", []float64{1000, 800.5}, ""},
-		{"BenchmarkWalk", perOp, []float64{2000, 2500}, ""},
+		{"BenchmarkWalk", "ns/op", []float64{2000, 2500}, ""},
+		{"BenchmarkAppend/callers=64", "events/s", []float64{64}, ""},
+		{"BenchmarkOneCore", "ns/op", []float64{9999}, ""},
+		{"BenchmarkAppend", "events/s", nil, "BenchmarkAppend did not run"},
 		{"BenchmarkWalk", "tokens/s", nil, "BenchmarkWalk reports no tokens/s"},
 		{"BenchmarkRun", "steps/s", nil, "BenchmarkRun did not run"},
 	} {
@@ -33,7 +39,7 @@ PASS
 			t.Errorf("%s %s: %v, %v", tc.name, tc.metric, got, err)
 		}
 	}
-	if _, err := parseBench("BenchmarkWalk-2 1 0 ns/op\n", "BenchmarkWalk", perOp); err == nil {
+	if _, err := parseBench("BenchmarkWalk-2 1 0 ns/op\n", "BenchmarkWalk", "ns/op"); err == nil {
 		t.Error("0 ns/op passes for a measurement")
 	}
 }
@@ -52,6 +58,8 @@ func TestRows(t *testing.T) {
 	}{
 		{row{name: "a", unit: "s", bar: bar{"<=", 3}, ours: constant(4), peer: constant(8)},
 			`{"name":"a","unit":"s","ours":4,"peer":8,"ratio":0.5,"bar":"\u003c= 3","met":false}`, false},
+		{row{name: "a", unit: "s", bar: bar{"<", 3}, ours: constant(3)},
+			`{"name":"a","unit":"s","ours":3,"peer":null,"ratio":null,"bar":"\u003c 3","met":false}`, false},
 		{row{name: "a", unit: "s", bar: bar{">=", 3}, ours: constant(3)},
 			`{"name":"a","unit":"s","ours":3,"peer":null,"ratio":null,"bar":"\u003e= 3","met":true}`, false},
 		{row{name: "a", unit: "s", ours: constant(3)},

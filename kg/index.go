@@ -26,9 +26,10 @@ type Index struct {
 	scratch  sync.Pool // *accumulator
 }
 
+// accumulator is the scratch space of one search; scores are 0 between searches.
 type accumulator struct {
-	score   []float64
-	touched []int32
+	score   []float64 // by passage
+	touched []int32   // passages with a score
 }
 
 // NewIndex builds the index.
@@ -63,7 +64,8 @@ func NewIndex(ps []Passage) *Index {
 // Analyser names how text became terms.
 func (ix *Index) Analyser() string { return english.Analyser }
 
-// Search returns the best k passage numbers.
+// Search returns the best k passage numbers; fewer when fewer share a term with the query. A term that stands twice in
+// the query counts twice. It is safe for concurrent use.
 func (ix *Index) Search(query string, k int) []int {
 	if k <= 0 {
 		return nil
@@ -83,6 +85,7 @@ func (ix *Index) Search(query string, k int) []int {
 		p int
 		s float64
 	}
+	k = min(k, len(acc.touched))
 	better := func(a, b hit) bool { return a.s > b.s || a.s == b.s && a.p < b.p }
 	best := make([]hit, 0, k+1)
 	for _, p := range acc.touched {

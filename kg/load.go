@@ -2,9 +2,11 @@ package kg
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,11 +29,14 @@ const (
 // Files lists what a graph folder holds.
 func Files() []string { return []string{DocsFile, EntitiesFile, TriplesFile, RelationsFile} }
 
-const maxLine = 64 << 20
+// EntityTypes lists the types an entity may have.
+func EntityTypes() []string { return []string{"PER", "LOC", "ORG", "MISC", "TIME", "NUM"} }
+
+const maxLine = 64 << 20 // bytes
 
 // Load reads a graph folder. Any bad line stops it with file, line, field and what was expected.
 func Load(dir string) (*Graph, error) {
-	g := &Graph{docNo: map[string]int{}, entNo: map[string]int{}, relNo: map[string]int{}}
+	g := newGraph()
 	for _, step := range []struct {
 		file string
 		line func(string) error
@@ -53,6 +58,10 @@ func Load(dir string) (*Graph, error) {
 	return g, nil
 }
 
+func newGraph() *Graph {
+	return &Graph{docNo: map[string]int{}, entNo: map[string]int{}, relNo: map[string]int{}}
+}
+
 func eachLine(dir, name string, line func(string) error) error {
 	path := filepath.Join(dir, name)
 	f, err := os.Open(path)
@@ -66,11 +75,16 @@ func eachLine(dir, name string, line func(string) error) error {
 		return e
 	}
 	defer f.Close()
+	return readLines(f, path, line)
+}
+
+// readLines hands each line that is not empty to line, without its line end; path is for errors.
+func readLines(r io.Reader, path string, line func(string) error) error {
 	bad := func(n int, msg string) error {
 		return &quarry.Error{Op: "kg load", Kind: quarry.KindInvalid, Subject: fmt.Sprintf("%s:%d", path, n), Msg: msg,
 			Hint: "see docs/formats/kg-folder.md for the columns"}
 	}
-	sc := bufio.NewScanner(f)
+	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 1<<16), maxLine)
 	n := 0
 	for sc.Scan() {
@@ -86,19 +100,26 @@ func eachLine(dir, name string, line func(string) error) error {
 			return bad(n, err.Error())
 		}
 	}
-	if err := sc.Err(); err != nil {
-		return bad(n+1, err.Error())
+	switch err := sc.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return bad(n+1, fmt.Sprintf("longer than %d MiB", maxLine>>20))
+	case err != nil:
+		return &quarry.Error{Op: "kg load", Kind: quarry.KindUnavailable, Subject: path, Err: err, Hint: "check that it is a file that can be read"}
 	}
 	return nil
 }
 
 func decode(line string, into any) error {
-	dec := json.NewDecoder(strings.NewReader(line))
-	if err := dec.Decode(into); err != nil {
+	if err := json.Unmarshal([]byte(line), into); err != nil {
 		return fmt.Errorf("not a JSON object of the expected shape: %w", err)
 	}
-	if dec.More() {
-		return errors.New("more than one JSON value on the line")
+	return nil
+}
+
+// oneLine refuses what would break a line of search results or a question.
+func oneLine(field, text string) error {
+	if strings.ContainsAny(text, "\n\r\x00") {
+		return fmt.Errorf("field %s: line breaks and NUL are not allowed", field)
 	}
 	return nil
 }
@@ -114,12 +135,18 @@ func (g *Graph) addDocument(line string) error {
 	if _, dup := g.docNo[d.ID]; dup {
 		return fmt.Errorf("field id: %q stands twice", d.ID)
 	}
+	if err := cmp.Or(oneLine("id", d.ID), oneLine("title", d.Title)); err != nil {
+		return err
+	}
 	g.docNo[d.ID] = len(g.Docs)
 	g.first = append(g.first, len(g.Passages))
 	at := 0
 	for i, s := range d.Sentences {
-		if strings.ContainsAny(s, "\n\r\x00") {
-			return fmt.Errorf("field sents[%d]: line breaks and NUL are not allowed in a sentence", i)
+		if s == "" {
+			return fmt.Errorf("field sents[%d]: empty", i)
+		}
+		if err := oneLine(fmt.Sprintf("sents[%d]", i), s); err != nil {
+			return err
 		}
 		g.Passages = append(g.Passages, Passage{Doc: len(g.Docs), Sentence: i, Start: at, Title: d.Title, Text: s})
 		at += len(s) + 1
@@ -139,7 +166,18 @@ func (g *Graph) addEntity(line string) error {
 	if _, dup := g.entNo[e.ID]; dup {
 		return fmt.Errorf("field id: %q stands twice", e.ID)
 	}
-	for _, d := range e.Docs {
+	if !slices.Contains(EntityTypes(), e.Type) {
+		return fmt.Errorf("field type: %q is none of %s", e.Type, strings.Join(EntityTypes(), ", "))
+	}
+	for _, name := range append([]string{e.ID, e.Name}, e.Aliases...) {
+		if err := oneLine("id, name or aliases", name); err != nil {
+			return err
+		}
+	}
+	for i, d := range e.Docs {
+		if slices.Contains(e.Docs[:i], d) {
+			return fmt.Errorf("field docs: %q stands twice", d)
+		}
 		if _, ok := g.docNo[d]; !ok {
 			return fmt.Errorf("field docs: %q is not in %s", d, DocsFile)
 		}
@@ -151,8 +189,11 @@ func (g *Graph) addEntity(line string) error {
 
 func (g *Graph) addRelation(line string) error {
 	f := strings.Split(line, "\t")
-	if len(f) < 2 || f[0] == "" || f[1] == "" {
-		return fmt.Errorf("%d columns, expected relation id, label, label in Chinese, description", len(f))
+	if len(f) < 2 || len(f) > 4 {
+		return fmt.Errorf("%d columns, expected 2 to 4: relation id, label, label in Chinese, description", len(f))
+	}
+	if f[0] == "" || f[1] == "" {
+		return errors.New("column 1 (relation id) or 2 (label) is empty")
 	}
 	if _, dup := g.relNo[f[0]]; dup {
 		return fmt.Errorf("column 1: %q stands twice", f[0])
@@ -169,9 +210,10 @@ func (g *Graph) addRelation(line string) error {
 	return nil
 }
 
+// tripleReader joins the lines of one triple: each names a document and its sentences that carry it.
 type tripleReader struct {
 	g  *Graph
-	at map[[3]int]int
+	at map[[3]int]int // subject, relation, object -> edge
 }
 
 func newTripleReader(g *Graph) *tripleReader { return &tripleReader{g, map[[3]int]int{}} }
@@ -210,11 +252,11 @@ func (t *tripleReader) add(line string) error {
 	}
 	e := &g.Edges[i]
 	for _, n := range strings.Split(f[4], ",") {
-		k, err := strconv.Atoi(n)
-		if err != nil || k < 0 || k >= len(g.Docs[d].Sentences) {
+		k, err := strconv.ParseUint(n, 10, 31) // no sign
+		if err != nil || int(k) >= len(g.Docs[d].Sentences) {
 			return fmt.Errorf("column 5 (evidence): %q is no sentence number of %s, which has %d", n, f[3], len(g.Docs[d].Sentences))
 		}
-		if p := g.first[d] + k; !slices.Contains(e.Evidence, p) {
+		if p := g.first[d] + int(k); !slices.Contains(e.Evidence, p) {
 			e.Evidence = append(e.Evidence, p)
 		}
 	}

@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# need.sh COMMAND:PACKAGE...: installs the Debian packages of the commands that are missing, and nothing else.
+# need.sh WHAT:PACKAGE...: installs the Debian packages of what is missing, and nothing else. WHAT is a command, or the
+# absolute path of a file that only Debian's layout promises and that is not asked for elsewhere.
 set -euo pipefail
+have() {
+	case $1 in
+	/*) [ -e "$1" ] || ! command -v apt-get >/dev/null ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
 missing=()
 for pair in "$@"; do
-	command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+	have "${pair%%:*}" || missing+=("${pair#*:}")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 sudo=()
@@ -15,4 +22,4 @@ if ! command -v apt-get >/dev/null; then
 fi
 echo "installing ${missing[*]}" >&2
 "${sudo[@]}" apt-get update -qq
-DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -43,21 +43,19 @@ type Space struct {
 	facts [][]fact                    // by described entity
 	out   []map[*english.Phrase][]int // all statements, evidence or not: for uniqueness
 	norms [][]string                  // normalised surface forms by entity
-	text  []string                    // passage as normalised words with a space on both sides
-	shown []map[string]string         // passage: names that can be read in it by their form, normalised -> as written
+	read  []passage                   // by passage number
 	reach []int                       // hops that can follow each other from an entity
 }
 
 // NewSpace certifies every hop under the search tool.
 func NewSpace(ctx context.Context, g *kg.Graph, lex *english.Lexicon, o Options) (*Space, error) {
 	s := &Space{g: g, lex: lex, o: o, hops: make([][]hop, len(g.Entities)), facts: make([][]fact, len(g.Entities)),
-		out: make([]map[*english.Phrase][]int, len(g.Entities)), norms: make([][]string, len(g.Entities)), text: make([]string, len(g.Passages)), shown: make([]map[string]string, len(g.Passages))}
+		out: make([]map[*english.Phrase][]int, len(g.Entities)), norms: make([][]string, len(g.Entities)), read: make([]passage, len(g.Passages))}
 	for i := range g.Entities {
 		s.norms[i] = surfaceForms(&g.Entities[i])
 	}
-	for i := range g.Passages {
-		s.shown[i] = readable(&g.Passages[i])
-		s.text[i] = " " + quarry.Normalize(g.Passages[i].Title) + " | " + quarry.Normalize(g.Passages[i].Text) + " "
+	if err := each(ctx, len(g.Passages), o.Concurrency, func(i int) { s.read[i] = readPassage(&g.Passages[i]) }); err != nil {
+		return nil, stopped("reading the passages", err)
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]
@@ -66,19 +64,8 @@ func NewSpace(ctx context.Context, g *kg.Graph, lex *english.Lexicon, o Options)
 		s.neighbour(e.Object, lex.Phrase(rel, true), e.Subject)
 	}
 	found := make([][]hop, len(g.Edges))
-	eg, ctx := errgroup.WithContext(ctx)
-	eg.SetLimit(max(o.Concurrency, 1))
-	const chunk = 512
-	for lo := 0; lo < len(g.Edges); lo += chunk {
-		eg.Go(func() error {
-			for i := lo; i < min(lo+chunk, len(g.Edges)); i++ {
-				found[i] = s.certify(i)
-			}
-			return ctx.Err()
-		})
-	}
-	if err := eg.Wait(); err != nil {
-		return nil, &quarry.Error{Op: "synth", Kind: quarry.KindCanceled, Msg: "stopped while certifying hops", Err: err}
+	if err := each(ctx, len(g.Edges), o.Concurrency, func(i int) { found[i] = s.certify(i) }); err != nil {
+		return nil, stopped("certifying hops", err)
 	}
 	for i, hs := range found {
 		for _, h := range hs {
@@ -119,15 +106,41 @@ func (s *Space) starts(length int) []int {
 	return out
 }
 
-// readable lists the names an attentive reader finds in a passage by their form.
-func readable(p *kg.Passage) map[string]string {
-	m := map[string]string{}
-	for _, n := range append(english.TitleName(p.Title), english.Names(p.Text)...) {
-		if _, ok := m[n.Norm]; !ok {
-			m[n.Norm] = n.Text
+// passage is what an attentive reader takes from a passage.
+type passage struct {
+	words string            // normalised, with a space on both sides
+	names []english.Name    // found by their form, the title's first
+	shown map[string]string // the same names, normalised -> as first written
+}
+
+func readPassage(p *kg.Passage) passage {
+	r := passage{
+		words: " " + quarry.Normalize(p.Title) + " | " + quarry.Normalize(p.Text) + " ",
+		names: append(english.TitleName(p.Title), english.Names(p.Text)...),
+		shown: map[string]string{},
+	}
+	for _, n := range r.names {
+		if _, ok := r.shown[n.Norm]; !ok {
+			r.shown[n.Norm] = n.Text
 		}
 	}
-	return m
+	return r
+}
+
+// each calls do for 0..n-1 from a number of goroutines.
+func each(ctx context.Context, n, concurrency int, do func(int)) error {
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.SetLimit(max(concurrency, 1))
+	const chunk = 256
+	for lo := 0; lo < n; lo += chunk {
+		eg.Go(func() error {
+			for i := lo; i < min(lo+chunk, n) && ctx.Err() == nil; i++ {
+				do(i)
+			}
+			return ctx.Err()
+		})
+	}
+	return eg.Wait()
 }
 
 func surfaceForms(e *kg.Entity) []string {
@@ -183,7 +196,7 @@ func (s *Space) certify(edge int) []hop {
 		query := s.g.Entities[from].Name + " " + p.Query
 		shown := s.g.Search(query, s.o.K)
 		for rank, ps := range shown[:min(len(shown), s.o.CertTop)] {
-			if slices.Contains(s.g.Edges[edge].Evidence, ps) && s.surface(ps, to) != "" && s.nearby(ps, p, from, to) {
+			if slices.Contains(s.g.Edges[edge].Evidence, ps) && s.nearby(ps, p, from, to) {
 				out = append(out, hop{edge: edge, from: from, to: to, inverse: inv, phrase: p, passage: ps, rank: rank,
 					doc: s.g.Passages[ps].Doc, query: query, shown: shown})
 				break
@@ -196,7 +209,7 @@ func (s *Space) certify(edge int) []hop {
 // names says whether a passage holds a surface form of an entity as whole words.
 func (s *Space) names(passage, entity int) bool {
 	for _, n := range s.norms[entity] {
-		if contains(s.text[passage], n) {
+		if contains(s.read[passage].words, n) {
 			return true
 		}
 	}
@@ -209,10 +222,10 @@ func (s *Space) shows(passages []int, entity int) bool {
 }
 
 // nearby says whether a reader would take the target for what the phrase asks: among the names of the passage that
-// can be of the wanted kind it is one of the two nearest to the name asked about or to a word that signals the relation.
+// can be of the wanted kind it is one of the two nearest to the name asked about or to a word that signals the
+// relation. The target's name can then be read there.
 func (s *Space) nearby(passage int, p *english.Phrase, from, to int) bool {
-	ps := &s.g.Passages[passage]
-	names := append(english.TitleName(ps.Title), english.Names(ps.Text)...)
+	names := s.read[passage].names
 	var marks []int // word positions of the source's name and of cue words
 	for _, n := range names {
 		if !n.Title && s.isName(from, n.Norm) {
@@ -220,7 +233,7 @@ func (s *Space) nearby(passage int, p *english.Phrase, from, to int) bool {
 		}
 	}
 	source := len(marks)
-	for i, w := range strings.Fields(ps.Text) {
+	for i, w := range strings.Fields(s.g.Passages[passage].Text) {
 		if ts := english.Terms(w); len(ts) > 0 && p.Cues[ts[0]] {
 			marks = append(marks, i)
 		}

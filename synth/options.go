@@ -5,6 +5,8 @@ package synth
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/quarry-rl/quarry"
 )
@@ -17,11 +19,13 @@ type Shape struct {
 
 // ParseShape reads "2+1".
 func ParseShape(s string) (Shape, error) {
-	var sh Shape
-	var rest string
-	n, _ := fmt.Sscanf(s+" .", "%d+%d %s", &sh.Hops, &sh.Conditions, &rest)
-	if n != 3 || rest != "." || sh.Hops < 1 || sh.Hops > maxHops || sh.Conditions < 0 || sh.Conditions > 4 {
-		return Shape{}, &quarry.Error{Op: "synth", Kind: quarry.KindInvalid, Subject: "shape " + s, Msg: "expected hops+conditions, such as 2+1 (1-6 hops, 0-4 conditions)"}
+	hops, conditions, _ := strings.Cut(s, "+")
+	h, errH := strconv.Atoi(hops)
+	c, errC := strconv.Atoi(conditions)
+	sh := Shape{Hops: h, Conditions: c}
+	if errH != nil || errC != nil || sh.String() != s || h < 1 || h > maxHops || c < 0 || c > maxConditions {
+		return Shape{}, &quarry.Error{Op: "synth", Kind: quarry.KindInvalid, Subject: "shape " + strconv.Quote(s), Msg: "expected hops+conditions, such as 2+1 (1-6 hops, 0-4 conditions)",
+			Hint: "list shapes such as 3+1 under synth.shapes"}
 	}
 	return sh, nil
 }
@@ -32,42 +36,50 @@ func (s Shape) String() string { return fmt.Sprintf("%d+%d", s.Hops, s.Condition
 // Options are the settings of a synthesis; all of them enter the stage's key.
 type Options struct {
 	Seed        uint64
-	Walks       int     // walks tried for each number of hops
-	CrossBias   float64 // weight of a hop that changes the document, against 1
-	Shapes      []Shape // of one number of hops, earlier ones are tried first on a walk
-	K           int     // passages a search returns
-	CertTop     int     // a hop is followable when its evidence is among the first CertTop passages
-	MaxAlone    int     // answers the path may have without its conditions
-	MaxFanout   int     // neighbours by one phrase on the whole graph
-	HubDocs     int     // entities in more documents are neither answers nor on the path
-	PerAnswer   int     // questions with one answer
-	PerAnchor   int     // questions from one start
-	CrossShare  float64 // at least this share of a part's questions crosses documents
-	SplitShares map[quarry.Split]float64
-	Limits      map[quarry.Split]int // at most so many questions in a part; 0 is no limit
-	Concurrency int
+	Walks       int                      // walks tried for each number of hops
+	CrossBias   float64                  // weight of a hop that changes the document, against 1
+	Shapes      []Shape                  // of one number of hops, earlier ones are tried first on a walk
+	K           int                      // passages a search returns
+	CertTop     int                      // a hop is followable when its evidence is among the first CertTop passages
+	MaxAlone    int                      // answers the path may have without its conditions
+	MaxFanout   int                      // neighbours by one phrase on the whole graph
+	HubDocs     int                      // entities in more documents are neither answers nor on the path
+	PerAnswer   int                      // questions with one answer
+	PerAnchor   int                      // questions from one start
+	CrossShare  float64                  // at least this share of a part's questions crosses documents
+	SplitShares map[quarry.Split]float64 // of the documents; a part without one stays empty
+	Limits      map[quarry.Split]int     // at most so many questions in a part; 0 is no limit
+	Concurrency int                      // goroutines; changes nothing but the time
 }
 
-// The reasons of rejection.
+// The states of a walk.
 const (
-	ReasonDeadEnd     = "dead_end"
-	ReasonDuplicate   = "duplicate_walk"
-	ReasonStraddles   = "straddles_split"
-	ReasonHubAnswer   = "hub_answer"
-	ReasonHubInside   = "hub_or_literal_inside"
-	ReasonUnreachable = "hop_not_reachable"
-	ReasonOneQuery    = "one_query_shows_answer"
-	ReasonConditions  = "too_few_conditions"
-	ReasonAmbiguous   = "too_many_answers_without_conditions"
-	ReasonNotUnique   = "answer_not_unique"
-	ReasonWording     = "wording_not_readable"
-	ReasonLeak        = "leak"
-	ReasonCapped      = "answer_or_anchor_used_up"
-	ReasonSplitFull   = "split_full"
-	ReasonCrossShare  = "too_many_in_one_document"
-	stateAccepted     = "accepted"
-	stateRejected     = "rejected"
-	minAliasNormalLen = 3
+	StateAccepted = "accepted"
+	StateRejected = "rejected"
+)
+
+// The reasons of rejection, in the order in which they are looked for; docs/formats/ledger.md says what to do about each.
+const (
+	ReasonDeadEnd     = "dead_end"                            // the start leads nowhere
+	ReasonDuplicate   = "duplicate_walk"                      // an earlier walk has the same path
+	ReasonStraddles   = "straddles_split"                     // evidence in two parts of the documents
+	ReasonHubAnswer   = "hub_answer"                          // the answer is in too many documents
+	ReasonHubInside   = "hub_or_literal_inside"               // so is an entity on the way
+	ReasonOneQuery    = "one_query_shows_answer"              // the first search already shows it
+	ReasonAmbiguous   = "too_many_answers_without_conditions" // the conditions would carry the question
+	ReasonUnreachable = "hop_not_reachable"                   // with the name the evidence before it shows
+	ReasonConditions  = "too_few_conditions"                  // that are no shortcut
+	ReasonNotUnique   = "answer_not_unique"                   // on the whole graph
+	ReasonWording     = "wording_not_readable"                // the text reads back as another question
+	ReasonLeak        = "leak"                                // the text names what must be found
+	ReasonCapped      = "answer_or_anchor_used_up"            // other questions have this answer, start or text
+	ReasonSplitFull   = "split_full"                          // the part has its limit of questions
+	ReasonCrossShare  = "too_many_in_one_document"            // one more would lower the share that crosses
+)
+
+const (
+	minAliasNormalLen = 3 // shorter aliases match by accident
 	maxHops           = 6
+	maxConditions     = 4
 	maxCloser         = 2 // names nearer than the target that a reader may have to pass over
 )

@@ -20,10 +20,11 @@ type candidate struct {
 	text    string
 	plan    english.Plan
 	answers int
-	alone   int // bindings of the answer by the path alone
-	order   float64
+	alone   int     // bindings of the answer by the path alone
+	order   float64 // random: in which order the caps fill
 }
 
+// cond is a fact that describes what a step reaches.
 type cond struct {
 	step int // 1-based
 	f    fact
@@ -42,8 +43,8 @@ func (s *Space) check(c *candidate, splits []quarry.Split) string {
 	if s.g.Hub(last.to, s.o.HubDocs) {
 		return ReasonHubAnswer
 	}
-	for _, h := range c.path[:len(c.path)-1] {
-		if s.g.Entities[h.to].Literal() || s.g.Hub(h.to, s.o.HubDocs) {
+	for _, h := range c.path[:len(c.path)-1] { // no literals: no hop leaves one
+		if s.g.Hub(h.to, s.o.HubDocs) {
 			return ReasonHubInside
 		}
 	}
@@ -61,26 +62,14 @@ func (s *Space) check(c *candidate, splits []quarry.Split) string {
 func (s *Space) follow(c *candidate) string {
 	for i := 1; i < len(c.path); i++ {
 		h := &c.path[i]
-		name := s.surface(c.path[i-1].passage, h.from)
-		if name == "" {
-			return ReasonUnreachable
-		}
-		query := name + " " + h.phrase.Query
+		query := s.surface(c.path[i-1].passage, h.from) + " " + h.phrase.Query
 		if query == h.query {
 			continue
 		}
-		h.query, h.shown, h.rank = query, s.g.Search(query, s.o.K), -1
-		for rank, p := range h.shown[:min(len(h.shown), s.o.CertTop)] {
-			if p == h.passage {
-				h.rank = rank
-			}
-		}
-		if h.rank < 0 {
+		h.query, h.shown = query, s.g.Search(query, s.o.K)
+		if h.rank = slices.Index(h.shown, h.passage); h.rank < 0 || h.rank >= s.o.CertTop {
 			return ReasonUnreachable
 		}
-	}
-	if s.surface(c.path[len(c.path)-1].passage, c.path[len(c.path)-1].to) == "" {
-		return ReasonUnreachable
 	}
 	return ""
 }
@@ -89,7 +78,7 @@ func (s *Space) follow(c *candidate) string {
 func (s *Space) surface(passage, entity int) string {
 	best := ""
 	for _, n := range s.norms[entity] {
-		if text := s.shown[passage][n]; len(text) > len(best) {
+		if text := s.read[passage].shown[n]; len(text) > len(best) {
 			best = text
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sort"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/english"
@@ -21,10 +19,10 @@ import (
 type Entry struct {
 	Hops   int    `json:"hops"`
 	Walk   int    `json:"walk"`
-	State  string `json:"state"` // accepted, rejected
-	Reason string `json:"reason,omitempty"`
-	Shape  string `json:"shape,omitempty"`
-	ID     string `json:"question,omitempty"`
+	State  string `json:"state"`              // accepted, rejected
+	Reason string `json:"reason,omitempty"`   // of a rejection
+	Shape  string `json:"shape,omitempty"`    // that was accepted, or that the reason is about; none when no shape was tried
+	ID     string `json:"question,omitempty"` // of an accepted one
 }
 
 // Result is a synthesis: the questions, and a ledger with exactly one line per walk.
@@ -33,11 +31,31 @@ type Result struct {
 	Ledger    []Entry
 }
 
+// Certificate is why a question is accepted: how each hop was found with the search tool and how many answers there are.
+type Certificate struct {
+	Answers   int      `json:"answer_entities"`       // on the whole graph; all have one name
+	Alone     int      `json:"answers_by_path_alone"` // without the conditions
+	CertTop   int      `json:"cert_top"`
+	Cross     bool     `json:"cross_document"`
+	Queries   []string `json:"hop_query"`
+	Ranks     []int    `json:"hop_rank"`  // of the evidence in the result of the hop's query, from 1
+	Words     []string `json:"hop_words"` // what the query adds to the name
+	MaxFanout int      `json:"max_fanout"`
+	SearchK   int      `json:"search_k"`
+}
+
+// WalkID says where a question comes from: with the graph and the options it can be drawn again.
+type WalkID struct {
+	Number int    `json:"number"`
+	Seed   uint64 `json:"seed"`
+	Shape  string `json:"shape"`
+}
+
 // Funnel counts a ledger: walks = accepted + the sum over rejected.
 func Funnel(ledger []Entry) (walks, accepted int, rejected map[string]int) {
 	rejected = map[string]int{}
 	for _, e := range ledger {
-		if e.State == stateAccepted {
+		if e.State == StateAccepted {
 			accepted++
 		} else {
 			rejected[e.Reason]++
@@ -52,13 +70,17 @@ func Run(ctx context.Context, g *kg.Graph, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.synthesise(ctx)
+}
+
+func (s *Space) synthesise(ctx context.Context) (*Result, error) {
 	if len(s.starts(1)) == 0 {
 		return nil, &quarry.Error{Op: "synth", Kind: quarry.KindGate, Msg: "no statement can be followed with the search tool", Hint: "raise synth.cert_top or synth.max_fanout, or check that the relations of the data are in kg/english/phrases.tsv"}
 	}
 	splits := s.splits()
 	var ledger []Entry
 	var passed []*candidate
-	for _, length := range lengths(o.Shapes) {
+	for _, length := range lengths(s.o.Shapes) {
 		cs, entries, err := s.candidates(ctx, length, splits)
 		if err != nil {
 			return nil, err
@@ -80,6 +102,10 @@ func Run(ctx context.Context, g *kg.Graph, o Options) (*Result, error) {
 	return res, nil
 }
 
+func stopped(doing string, err error) error {
+	return &quarry.Error{Op: "synth", Kind: quarry.KindCanceled, Msg: "stopped while " + doing, Hint: "run the same command again", Err: err}
+}
+
 func lengths(shapes []Shape) []int {
 	var out []int
 	for _, sh := range shapes {
@@ -97,11 +123,10 @@ func (s *Space) candidates(ctx context.Context, length int, splits []quarry.Spli
 	seen := map[string]bool{}
 	starts := s.starts(length)
 	for n := range s.o.Walks {
-		entries[n] = Entry{Hops: length, Walk: n, State: stateRejected}
-		if len(starts) == 0 {
-			entries[n].Reason = ReasonDeadEnd
-			continue
+		if n%1024 == 0 && ctx.Err() != nil {
+			return nil, nil, stopped("walking", ctx.Err())
 		}
+		entries[n] = Entry{Hops: length, Walk: n, State: StateRejected}
 		path, ok := s.walk(starts, length, n)
 		if !ok {
 			entries[n].Reason = ReasonDeadEnd
@@ -115,62 +140,53 @@ func (s *Space) candidates(ctx context.Context, length int, splits []quarry.Spli
 		seen[key] = true
 		made[n] = &candidate{number: n, path: path}
 	}
-	eg, ctx := errgroup.WithContext(ctx)
-	eg.SetLimit(max(s.o.Concurrency, 1))
-	const chunk = 256
-	for lo := 0; lo < len(made); lo += chunk {
-		eg.Go(func() error {
-			for n := lo; n < min(lo+chunk, len(made)); n++ {
-				if made[n] != nil {
-					entries[n].Reason = s.attempt(made[n], splits)
-					entries[n].Shape = made[n].shape.String()
-				}
-			}
-			return ctx.Err()
-		})
-	}
-	if err := eg.Wait(); err != nil {
-		return nil, nil, &quarry.Error{Op: "synth", Kind: quarry.KindCanceled, Msg: "stopped while making questions", Err: err}
+	err := each(ctx, len(made), s.o.Concurrency, func(n int) {
+		if made[n] != nil {
+			entries[n].Shape, entries[n].Reason = s.attempt(made[n], splits)
+		}
+	})
+	if err != nil {
+		return nil, nil, stopped("making questions", err)
 	}
 	var out []*candidate
 	for n := range made {
 		if made[n] != nil && entries[n].Reason == "" {
-			entries[n].State = stateAccepted
+			entries[n].State = StateAccepted
 			out = append(out, made[n])
 		}
 	}
 	return out, entries, nil
 }
 
-// attempt tries the shapes of the walk's length in the spec's order; the reason given is that of the first shape.
-func (s *Space) attempt(c *candidate, splits []quarry.Split) string {
+// attempt tries the shapes of the walk's length in the spec's order. It returns the shape that stands and no reason, or
+// the first shape with the reason against it; no shape when the walk cannot have any.
+func (s *Space) attempt(c *candidate, splits []quarry.Split) (shape, reason string) {
 	if reason := s.check(c, splits); reason != "" {
-		return reason
+		return "", reason
 	}
 	r := rng(s.o.Seed, "wording", c.number*8+len(c.path))
 	frame := r.IntN(english.NFrames())
 	c.order = r.Float64()
-	first := ""
 	for _, sh := range s.o.Shapes {
 		if sh.Hops != len(c.path) {
 			continue
 		}
-		reason := s.complete(c, sh, frame)
-		if reason == "" {
-			return ""
+		why := s.complete(c, sh, frame)
+		if why == "" {
+			return sh.String(), ""
 		}
-		if first == "" {
-			first = reason
+		if reason == "" {
+			shape, reason = sh.String(), why
 		}
 	}
-	return first
+	return shape, reason
 }
 
 // selectQuestions applies the caps: per answer and start, per part, and the share that crosses documents.
 func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*candidate {
 	reject := func(c *candidate, reason string) {
 		e := ledger[[2]int{len(c.path), c.number}]
-		e.State, e.Reason = stateRejected, reason
+		e.State, e.Reason = StateRejected, reason
 	}
 	sort.SliceStable(cs, func(i, j int) bool {
 		if cs[i].cross != cs[j].cross {
@@ -195,6 +211,7 @@ func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*ca
 	var out []*candidate
 	for _, split := range []quarry.Split{quarry.SplitTrain, quarry.SplitTier, quarry.SplitHeldout} {
 		crossing, single := s.quota(kept[split], split)
+		full := s.o.Limits[split] > 0 && crossing+single == s.o.Limits[split]
 		for _, c := range kept[split] {
 			switch {
 			case c.cross && crossing > 0:
@@ -203,7 +220,7 @@ func (s *Space) selectQuestions(cs []*candidate, ledger map[[2]int]*Entry) []*ca
 			case !c.cross && single > 0:
 				single--
 				out = append(out, c)
-			case c.cross || s.o.Limits[split] > 0 && s.o.CrossShare == 0:
+			case full:
 				reject(c, ReasonSplitFull)
 			default:
 				reject(c, ReasonCrossShare)
@@ -245,7 +262,7 @@ func (s *Space) question(c *candidate) quarry.Question {
 			q.Aliases = append(q.Aliases, a)
 		}
 	}
-	variable := func(i int) string {
+	variable := func(i int) string { // what stands for the entity after i hops
 		switch {
 		case i == 0:
 			return g.Entities[c.path[0].from].ID
@@ -265,14 +282,13 @@ func (s *Space) question(c *candidate) quarry.Question {
 		p := g.Relations[g.Edges[cd.f.edge].Relation].ID
 		q.Atoms = append(q.Atoms, atom(p, g.Entities[cd.f.about].ID, variable(cd.step), cd.f.inv))
 	}
-	ranks := make([]int, len(c.path))
-	queries, words := make([]string, len(c.path)), make([]string, len(c.path))
+	cert := Certificate{Answers: c.answers, Alone: c.alone, CertTop: s.o.CertTop, Cross: c.cross, MaxFanout: s.o.MaxFanout, SearchK: s.o.K}
 	for i := range c.path {
-		ranks[i], queries[i], words[i] = c.path[i].rank+1, c.path[i].query, c.path[i].phrase.Query
+		h := &c.path[i]
+		cert.Queries, cert.Ranks, cert.Words = append(cert.Queries, h.query), append(cert.Ranks, h.rank+1), append(cert.Words, h.phrase.Query)
 	}
-	q.Certificate, _ = json.Marshal(map[string]any{"hop_rank": ranks, "hop_query": queries, "hop_words": words, "cert_top": s.o.CertTop, "search_k": s.o.K,
-		"max_fanout": s.o.MaxFanout, "answer_entities": c.answers, "answers_by_path_alone": c.alone, "cross_document": c.cross})
-	q.Walk, _ = json.Marshal(map[string]any{"seed": s.o.Seed, "number": c.number, "shape": c.shape.String()})
+	q.Certificate, _ = json.Marshal(cert) // strings and numbers: it cannot fail
+	q.Walk, _ = json.Marshal(WalkID{Number: c.number, Seed: s.o.Seed, Shape: c.shape.String()})
 	sum := sha256.Sum256([]byte(pathKey(c.path) + "|" + c.text))
 	q.ID = "q-" + hex.EncodeToString(sum[:8])
 	return q

@@ -19,7 +19,7 @@ func (s *Space) splits() []quarry.Split {
 	g, shares := s.g, s.o.SplitShares
 	groups := documentGroups(s, max(len(g.Docs)/groupShare, 1))
 	sort.SliceStable(groups, func(i, j int) bool { return docHash(g, s.o.Seed, groups[i][0]) < docHash(g, s.o.Seed, groups[j][0]) })
-	order := []quarry.Split{quarry.SplitTrain, quarry.SplitHeldout, quarry.SplitTier}
+	order := slices.DeleteFunc([]quarry.Split{quarry.SplitTrain, quarry.SplitHeldout, quarry.SplitTier}, func(part quarry.Split) bool { return shares[part] <= 0 })
 	// What counts is how many walks a part will carry, not how many documents: pairs of hops that follow each other.
 	weight := make([]float64, len(g.Docs))
 	total := 0.0

@@ -6,9 +6,10 @@ import (
 
 func newCheck(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "check SPEC",
-		Short: "Validate a spec and print it with all defaults",
-		Args:  exactArgs("SPEC"),
+		Use:     "check SPEC",
+		Short:   "Validate a spec and print it with all defaults",
+		Example: "  quarry check demo\n  quarry check my.yaml -o json",
+		Args:    exactArgs("SPEC"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			run, err := a.Spec(args[0])
 			if err != nil {

@@ -16,6 +16,14 @@ import (
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{
 		newRun,
+		newKG,
+		newSynth,
+		newRollout,
+		newScore,
+		newPivot,
+		newBuild,
+		newTrain,
+		newEval,
 		newCheck,
 		newVersion,
 	}

@@ -15,7 +15,7 @@ func newRun(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run SPEC",
 		Short: "Run the whole loop of a spec or preset, reusing every stage that is cached",
-		Long: "Run executes kg, synth, filter, sft, dpo, rl, pivot and eval in order and reports. Stages whose inputs did not\n" +
+		Long: "Run executes kg, synth, filter, sft, dpo, rl, pivot and report in order. Stages whose inputs did not\n" +
 			"change are reused; after a stop or a kill the same command goes on where it was.",
 		Example: "  quarry run demo\n  quarry run my.yaml -o json",
 		Args:    exactArgs("SPEC"),

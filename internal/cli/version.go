@@ -5,10 +5,17 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
-	"github.com/quarry-rl/quarry/configs"
 	"github.com/spf13/cobra"
+
+	"github.com/quarry-rl/quarry/configs"
+	"github.com/quarry-rl/quarry/internal/report"
+	"github.com/quarry-rl/quarry/jobs"
+	trainer "github.com/quarry-rl/quarry/jobs/pocket"
+	"github.com/quarry-rl/quarry/rollout"
+	"github.com/quarry-rl/quarry/rollout/pocket"
 )
 
 // schema is the version of one format that outlives a run.
@@ -17,10 +24,22 @@ type schema struct {
 	Version string `json:"version"`
 }
 
-// schemas lists what this program writes; a file of a newer version is refused.
+// schemas lists what this program writes; a file of a newer version is refused. A test holds the datasets' against
+// what datasets writes.
 func schemas() []schema {
 	return []schema{
 		{"spec", configs.APIVersion},
+		{"run", report.Schema},
+		{"stage", strconv.Itoa(jobs.StageSchema)},
+		{"journal", fmt.Sprintf("%s/%d", rollout.SchemaName, rollout.SchemaVersion)},
+		{"weights", strconv.Itoa(pocket.WeightsSchema)},
+		{"optimiser", strconv.Itoa(trainer.StateSchema)},
+		{"dataset", "quarry.dataset/1"},
+		{"Q1", "1"},
+		{"S1", "1"},
+		{"D1", "1"},
+		{"R1", "1"},
+		{"T1", "1"},
 	}
 }
 
@@ -34,9 +53,10 @@ type versionDoc struct {
 
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of the program and of the formats it writes",
-		Args:  exactArgs(),
+		Use:     "version",
+		Short:   "Print the version of the program and of the formats it writes",
+		Example: "  quarry version\n  quarry version -o json",
+		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			doc := versionDoc{Version: a.Version, Go: runtime.Version(), Schemas: schemas()}
 			if info, ok := debug.ReadBuildInfo(); ok {

@@ -44,7 +44,7 @@ func hashFiles(dir string, names []string) (string, error) {
 func (r *run) document(started time.Time) (*report.Doc, error) {
 	d := &report.Doc{Schema: report.Schema, Quarry: r.o.Version, Name: r.o.Spec.Name, Seed: uint(r.o.Spec.Seed), RunDir: r.dir.Path(), Started: started.UTC().Truncate(time.Second)}
 	notes := map[string]string{"kg": kgNote(r.kg), "synth": synthNote(r.synth), "filter": filterNote(r.filter), "sft": sftNote(r.sft), "dpo": dpoNote(r.dpo),
-		"rl": rlNote(r.rl), "pivot": pivotNote(r.pivot), "eval": evalNote(r.eval)}
+		"rl": rlNote(r.rl), "pivot": pivotNote(r.pivot), "report": evalNote(r.eval)}
 	for _, rec := range r.recs {
 		d.Stages = append(d.Stages, report.Stage{Name: rec.Name, Digest: rec.Digest, Seconds: r.took[rec.Name], Cached: rec.Cached, ComputedSeconds: rec.Seconds, Result: notes[rec.Name]})
 	}

@@ -67,7 +67,8 @@ type run struct {
 	eval   EvalFacts
 }
 
-// Run executes the stages of a spec, reusing those that are cached, and writes report.json and report.html.
+// Run executes the stages of a spec, reusing those that are cached, and writes report.json and report.html. The last
+// stage, report, measures held-out success; the document itself is cheap and written anew each time.
 func Run(ctx context.Context, o Options) (*report.Doc, error) {
 	started := time.Now()
 	path := filepath.Join(o.StateDir, "runs", o.Spec.Name)
@@ -167,13 +168,15 @@ func (r *run) runSynth(ctx context.Context) error {
 }
 
 func (r *run) runFilter(ctx context.Context) error {
+	fit := r.o.Spec.SFT
+	fit.Episodes = 0 // the skill levels are fitted on all of the tier part
 	spec := struct {
 		Filter configs.Filter
 		SFT    configs.SFT
 		Budget configs.Budget
 		Min    [2]int
 		Logic  int
-	}{r.o.Spec.Filter, r.o.Spec.SFT, r.o.Spec.Budget, [2]int{r.o.Spec.Synth.MinTrain, r.o.Spec.Synth.MinHeldout}, trainer.Logic}
+	}{r.o.Spec.Filter, fit, r.o.Spec.Budget, [2]int{r.o.Spec.Synth.MinTrain, r.o.Spec.Synth.MinHeldout}, trainer.Logic}
 	return stage(ctx, r, "filter", logicFilter, false, spec, []string{"kg", "synth"}, &r.filter, filterNote,
 		func(ctx context.Context, dir string) (FilterFacts, []string, error) {
 			f, err := r.env.Filter(ctx, r.at("synth", QuestionsFile), dir)
@@ -249,7 +252,7 @@ func (r *run) runEval(ctx context.Context) error {
 		Eval   configs.Eval
 		Budget configs.Budget
 	}{r.o.Spec.Eval, r.o.Spec.Budget}
-	return stage(ctx, r, "eval", logicEval, false, spec, []string{"kg", "filter", "sft", "dpo", "rl", "pivot"}, &r.eval, evalNote,
+	return stage(ctx, r, "report", logicEval, false, spec, []string{"kg", "filter", "sft", "dpo", "rl", "pivot"}, &r.eval, evalNote,
 		func(ctx context.Context, dir string) (EvalFacts, []string, error) {
 			cks := checkpoints(r.record("sft").Dir, r.record("dpo").Dir, r.dpo, r.o.Spec.Eval.Every,
 				rlPhase{r.record("rl").Dir, r.rl}, rlPhase{r.record("pivot").Dir, r.pivot.RL})

@@ -25,7 +25,7 @@ func num(v float64) string {
 func newSVG(id string, w, h float64, title, desc string) *svg {
 	s := &svg{id: id, w: w, h: h}
 	fmt.Fprintf(&s.b, `<svg viewBox="0 0 %s %s" style="min-width:%spx" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		num(w), num(h), num(min(w, 760)), id, id, id, html.EscapeString(title), id, html.EscapeString(desc))
+		num(w), num(h), num(0.8*min(w, 760)), id, id, id, html.EscapeString(title), id, html.EscapeString(desc))
 	return s
 }
 

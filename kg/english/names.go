@@ -11,9 +11,10 @@ import (
 // Shape is what a name looks like.
 type Shape int
 
+// The shapes; NShape is their number.
 const (
-	ShapeDate    Shape = iota // 13 March 1963, March 1963
-	ShapeYear                 // 1963
+	ShapeDate    Shape = iota // 7 May 1850, May 1850
+	ShapeYear                 // 1850
 	ShapeNumber               // other digits
 	ShapeOne                  // one capitalised word
 	ShapeTwo                  // two words
@@ -26,6 +27,7 @@ const (
 // Form is how a name stands in its sentence.
 type Form int
 
+// The forms; NForm is their number.
 const (
 	FormPlain     Form = iota
 	FormPart           // part of a longer span
@@ -45,10 +47,10 @@ type Name struct {
 	Before     int  // word before it: index into a list of prepositions and articles, below NBefore
 	Form       Form
 	Head       int // HeadClass
-	Chain      int // in a list of places such as "Mediaș, Transylvania": ChainNone..ChainLast
+	Chain      int // in a list of places such as "Xanby, Xan County": ChainNone..ChainLast
 }
 
-// Where a name stands in a run of names joined by commas.
+// Where a name stands in a run of names joined by commas; NChain is the number of places.
 const (
 	ChainNone = iota
 	ChainFirst
@@ -80,6 +82,7 @@ var (
 	openers     = set("he she it the this that they in on at his her its after before during as from for an a when while although however and but their these since by with also one two i we you there then what who which can please start to of")
 )
 
+// NBefore bounds Name.Before.
 const NBefore = 16
 
 func shapeOf(s string) Shape {
@@ -113,12 +116,11 @@ func shapeOf(s string) Shape {
 // Names finds names in a sentence; parts of long spans are names of their own.
 func Names(text string) []Name {
 	var out []Name
-	prevInChain := false
-	prev, prevEnd := -1, 0 // the last whole name and where it ended: names joined by commas alone form a chain
+	prev, prevEnd := -1, 0 // the last whole name and where it ended
 	for _, span := range reMention.FindAllStringIndex(text, -1) {
 		s, at := text[span[0]:span[1]], span[0]
 		quoted := strings.HasPrefix(s, `"`)
-		for !quoted { // "In July 2012", "The Beatles": the opening function word is no part of the name
+		for !quoted { // "In May 1850", "The Xans": the opening function word is no part of the name
 			i := strings.IndexByte(s, ' ')
 			if i < 0 || !openers[strings.ToLower(s[:i])] {
 				break
@@ -127,14 +129,8 @@ func Names(text string) []Name {
 		}
 		whole := len(out)
 		if out = appendName(out, text, s, at, quoted, false); len(out) > whole {
-			if prev >= 0 && strings.TrimSpace(text[prevEnd:at]) == "," {
-				out[whole].Chain = ChainLast
-				if out[prev].Chain = ChainFirst; prevInChain {
-					out[prev].Chain = ChainMiddle
-				}
-				prevInChain = true
-			} else {
-				prevInChain = false
+			if prev >= 0 && strings.TrimSpace(text[prevEnd:at]) == "," { // names joined by commas alone form a chain
+				out[prev].Chain, out[whole].Chain = chainLink(out[prev].Chain), ChainLast
 			}
 			prev, prevEnd = whole, span[1]
 		}
@@ -142,7 +138,7 @@ func Names(text string) []Name {
 			continue
 		}
 		cuts := reSplit.FindAllStringIndex(s, -1)
-		if reYear.MatchString(s) { // "2012 Philippine": the year and the rest
+		if reYear.MatchString(s) { // "1850 Xanby": the year and the rest
 			cuts = append([][]int{{4, 5}}, cuts...)
 		}
 		if len(cuts) == 0 {
@@ -157,6 +153,14 @@ func Names(text string) []Name {
 		}
 	}
 	return out
+}
+
+// chainLink is the place of a name that another one follows.
+func chainLink(place int) int {
+	if place == ChainLast { // of the chain so far
+		return ChainMiddle
+	}
+	return ChainFirst
 }
 
 // TitleName is the name a document's title gives, without what stands in brackets.

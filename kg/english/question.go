@@ -1,8 +1,6 @@
 package english
 
-import (
-	"strings"
-)
+import "strings"
 
 // Condition narrows what a step reaches: it must also be Phrase of Name.
 type Condition struct {
@@ -30,13 +28,15 @@ const (
 	also     = " (also "
 	alsoIs   = " It is also "
 	alsoIsA  = " That person is also "
-	maxDepth = 6
+	maxDepth = 10 // hops and bracketed conditions of the largest shape
 )
 
 // NFrames is the number of ways Write can put a question.
 func NFrames() int { return len(frames) }
 
-// Write words a plan as one question; n picks the frame. Read inverts it when no name looks like a phrase.
+// Write words a plan as one question; n picks the frame. Conditions on the last step's result stand behind it as
+// sentences, those on earlier results in brackets. Read inverts it when no name looks like a phrase and no bracket
+// could describe more than one noun phrase: who needs to be understood reads back what was written.
 func Write(p Plan, n int) string {
 	np := p.Anchor
 	last := len(p.Steps)
@@ -74,12 +74,11 @@ func fill(s string, want Kind) string {
 	if want == PER {
 		w = "Who"
 	}
-	return strings.NewReplacer("{W}", w).Replace(s)
+	return strings.ReplaceAll(s, "{W}", w)
 }
 
 // Read finds the plan of a question worded by Write. ok is false when the wording is unknown; the plan then is empty.
 func (l *Lexicon) Read(text string) (Plan, bool) {
-	var conds []Condition
 	body := strings.TrimSpace(text)
 	for _, f := range frames {
 		for _, want := range []Kind{PER, LOC} {
@@ -92,7 +91,6 @@ func (l *Lexicon) Read(text string) (Plan, bool) {
 			if !ok {
 				continue
 			}
-			conds = conds[:0]
 			main, extra := rest, ""
 			for _, join := range []string{alsoIs, alsoIsA} {
 				if i := strings.Index(rest, tail[:1]+join); i >= 0 {
@@ -110,11 +108,9 @@ func (l *Lexicon) Read(text string) (Plan, bool) {
 			if !ok || len(p.Steps) == 0 {
 				continue
 			}
-			if extra != "" {
-				conds, ok = l.readSentences(extra, len(p.Steps))
-				if !ok {
-					continue
-				}
+			conds, ok := l.readSentences(extra, len(p.Steps))
+			if !ok {
+				continue
 			}
 			p.Conditions = append(p.Conditions, conds...)
 			return p, true
@@ -123,6 +119,7 @@ func (l *Lexicon) Read(text string) (Plan, bool) {
 	return Plan{}, false
 }
 
+// readSentences reads the conditions that stand behind the question as sentences of their own; none is fine.
 func (l *Lexicon) readSentences(s string, step int) ([]Condition, bool) {
 	var out []Condition
 	for s != "" {

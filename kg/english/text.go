@@ -65,7 +65,7 @@ var nounClasses = []string{
 	"jr sr ii iii iv",
 }
 
-// NHead is the number of head classes HeadClass returns; HeadDemonym is the class of names like "Canadian".
+// NHead is the number of head classes HeadClass returns; HeadDemonym is the class of names like "Xanian".
 const (
 	NHead       = 18
 	HeadDemonym = 16

@@ -111,6 +111,10 @@ func (c *Client) UpdateWeights(ctx context.Context, path, version string) error 
 func (c *Client) update(ctx context.Context, path, version string) error {
 	const route = "/update_weights_from_disk"
 	data, err := c.post(ctx, route, map[string]any{"model_path": path, "weight_version": version, "flush_cache": true})
+	const readable = "the engine must be able to read the file at this very path"
+	if quarry.KindOf(err) == quarry.KindInvalid && quarry.HintOf(err) == "" {
+		return &quarry.Error{Op: "update weights", Kind: quarry.KindInvalid, Subject: path, Err: err, Hint: readable}
+	}
 	if err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (c *Client) update(ctx context.Context, path, version string) error {
 	}
 	if !reply.Success {
 		return &quarry.Error{Op: "update weights", Kind: quarry.KindInvalid, Subject: path, Msg: reply.Message,
-			Hint: "the engine must be able to read the file at this very path"}
+			Hint: readable}
 	}
 	return nil
 }

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/configs"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
+	"github.com/quarry-rl/quarry/internal/loop"
+	"github.com/quarry-rl/quarry/internal/report"
+	"github.com/quarry-rl/quarry/kg"
+)
+
+// Flags that several commands have; each keeps its name and meaning everywhere.
+const (
+	flagKG        = "kg"
+	flagQuestions = "questions"
+	flagWeights   = "weights"
+	flagOut       = "out"
+	flagReplace   = "replace"
+	flagSpec      = "spec"
+	flagSeed      = "seed"
+	flagSplit     = "split"
+	flagLimit     = "limit"
+	flagName      = "name"
+	flagLicense   = "license"
+)
+
+const splitAll = "all"
+
+// specFlags adds --spec and --seed; the function gives the spec they name.
+func (a *app) specFlags(cmd *cobra.Command) func() (configs.Run, error) {
+	name := cmd.Flags().String(flagSpec, "demo", "spec or preset that settings come from")
+	seed := cmd.Flags().Uint64(flagSeed, 0, "root of the random streams (default that of the spec)")
+	return func() (configs.Run, error) {
+		spec, err := a.Spec(*name)
+		if err == nil && cmd.Flags().Changed(flagSeed) {
+			spec.Seed = *seed
+		}
+		return spec, err
+	}
+}
+
+// required gives an error for the first of the flags without a value.
+func required(cmd *cobra.Command, names ...string) error {
+	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	for _, name := range names {
+		if cmd.Flags().Lookup(name).Value.String() == "" {
+			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: "--" + name + " is missing",
+				Hint: "for example: " + example}
+		}
+	}
+	return nil
+}
+
+// badFlag is a flag with a value out of range.
+func badFlag(cmd *cobra.Command, name, want string) error {
+	return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: "--" + name,
+		Msg: fmt.Sprintf("is %q, expected %s", cmd.Flags().Lookup(name).Value, want), Hint: cmd.CommandPath() + " --help lists the flags"}
+}
+
+// input resolves a file that must be there; from says what writes such a file.
+func (a *app) input(path, from string) (string, error) {
+	path = a.Path(path)
+	info, err := os.Stat(path)
+	e := &quarry.Error{Op: "read", Kind: quarry.KindNotFound, Subject: path, Hint: from}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Msg = "no such file"
+	case err != nil:
+		e.Kind, e.Err = quarry.KindInvalid, err
+	case info.IsDir():
+		e.Kind, e.Msg = quarry.KindInvalid, "is a folder, expected a file"
+	default:
+		return path, nil
+	}
+	return "", e
+}
+
+// graph loads the folder of --kg.
+func (a *app) graph(dir string) (*kg.Graph, error) {
+	g, err := kg.Load(a.Path(dir))
+	if quarry.KindOf(err) == quarry.KindNotFound {
+		return nil, &quarry.Error{Op: "kg load", Kind: quarry.KindNotFound, Subject: a.Path(dir), Msg: "not a graph folder: it needs " + strings.Join(kg.Files(), ", "),
+			Hint: "quarry kg build DATA --out DIR makes one"}
+	}
+	return g, err
+}
+
+// questions reads the questions of one part, at most limit (0 is all of them).
+func (a *app) questions(cmd *cobra.Command, file, split string, limit int) ([]quarry.Question, error) {
+	parts := []string{string(quarry.SplitTrain), string(quarry.SplitTier), string(quarry.SplitHeldout), splitAll}
+	if !slices.Contains(parts, split) {
+		return nil, badFlag(cmd, flagSplit, "one of "+strings.Join(parts, ", "))
+	}
+	if limit < 0 {
+		return nil, badFlag(cmd, flagLimit, "a number from 0 on")
+	}
+	path, err := a.input(file, "quarry synth writes questions.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	qs, err := loop.ReadQuestions(path, part(split))
+	if err != nil {
+		return nil, err
+	}
+	if len(qs) == 0 {
+		return nil, &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: path, Msg: "no question of the part " + split,
+			Hint: "--split " + splitAll + " takes every question of the file"}
+	}
+	if limit > 0 {
+		qs = qs[:min(limit, len(qs))]
+	}
+	return qs, nil
+}
+
+// part is the split a flag names; loop takes "" for all.
+func part(flag string) quarry.Split {
+	if flag == splitAll {
+		return ""
+	}
+	return quarry.Split(flag)
+}
+
+// episodes reads an episodes file.
+func (a *app) episodes(file string) ([]*quarry.Episode, error) {
+	path, err := a.input(file, "quarry rollout writes episodes.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	eps, err := loop.ReadEpisodes(path)
+	if err == nil && len(eps) == 0 {
+		err = &quarry.Error{Op: "read episodes", Kind: quarry.KindInvalid, Subject: path, Msg: "the file is empty", Hint: "quarry rollout writes episodes.jsonl"}
+	}
+	return eps, err
+}
+
+// newFile makes sure, before any work is done, that a file can be published at path.
+func newFile(path string) error {
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	return f.Abort()
+}
+
+// newDir makes sure that a folder may be published at path: nothing is there, or an earlier result, known by the file
+// marker, and the user asked to replace it. Any other folder is never touched.
+func newDir(path, marker string, replace bool) error {
+	e := &quarry.Error{Op: "write", Kind: quarry.KindExists, Subject: path}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		d, err := atomicfile.CreateDir(path)
+		if err != nil {
+			return err
+		}
+		return d.Abort()
+	}
+	if err != nil {
+		return atomicfile.Classify("write", path, err)
+	}
+	_, err = os.Stat(filepath.Join(path, marker))
+	switch {
+	case !info.IsDir():
+		e.Msg, e.Hint = "is no folder", "name another folder"
+	case err != nil:
+		e.Msg, e.Hint = "a folder is there that is no earlier result: it has no "+marker, "name another folder; --replace replaces earlier results only"
+	case !replace:
+		e.Msg, e.Hint = "an earlier result is there", "add --replace to replace it, or name another folder"
+	default:
+		return nil
+	}
+	return e
+}
+
+// writeDir fills a folder and publishes it whole.
+func writeDir(path string, fill func(dir string) error) error {
+	d, err := atomicfile.CreateDir(path)
+	if err != nil {
+		return err
+	}
+	defer d.Abort()
+	if err := fill(d.Path()); err != nil {
+		return err
+	}
+	return d.Replace()
+}
+
+// stage runs work under a progress line; note says what came of it.
+func (a *app) stage(name string, work func(p *report.Progress) (note string, err error)) error {
+	tty, width := terminal(a.Stderr, a.Env)
+	p := report.NewProgress(a.Stderr, tty, width, time.Now)
+	p.Stage(name)
+	note, err := work(p)
+	if err != nil {
+		p.Fail("")
+		return err
+	}
+	p.Done(note)
+	return nil
+}
+
+// env prepares a graph, or nil for commands that need none, for the stages.
+func (a *app) env(spec configs.Run, g *kg.Graph, p loop.Progress) *loop.Env {
+	return loop.NewEnv(spec, g, a.Settings.Endpoint, a.Log, p)
+}
+
+// row is one line of a result printed as text.
+type row struct {
+	name  string
+	value any
+}
+
+// print writes the document of -o json, or its rows as text.
+func (a *app) print(doc any, rows []row) error {
+	if a.JSON() {
+		return writeJSON(a.Stdout, doc)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		if _, err := fmt.Fprintf(w, "%s\t%v\n", r.name, r.value); err != nil {
+			return outputError(err)
+		}
+	}
+	return outputError(w.Flush())
+}
+
+// reasons are rows of a count by reason, largest first.
+func reasons(prefix string, m map[string]int) []row {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if m[a] != m[b] {
+			return m[b] - m[a]
+		}
+		return strings.Compare(a, b)
+	})
+	rows := make([]row, len(names))
+	for i, n := range names {
+		rows[i] = row{prefix + n, m[n]}
+	}
+	return rows
+}
+
+func total(m map[string]int) int {
+	n := 0
+	for _, k := range m {
+		n += k
+	}
+	return n
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quarry-rl/quarry/kg"
+)
+
+const wiki = "../../examples/wiki"
+
+// writeCorpus makes a graph folder of the demo's first n documents: what reads every sentence costs less with fewer.
+func writeCorpus(dir string, n int) error {
+	docs, err := readLines[kg.Document](filepath.Join(wiki, kg.DocsFile))
+	if err != nil {
+		return err
+	}
+	docs = docs[:n]
+	in := map[string]bool{}
+	for _, d := range docs {
+		in[d.ID] = true
+	}
+	all, err := readLines[kg.Entity](filepath.Join(wiki, kg.EntitiesFile))
+	if err != nil {
+		return err
+	}
+	var entities []kg.Entity
+	for _, en := range all {
+		en.Docs = slices.DeleteFunc(en.Docs, func(d string) bool { return !in[d] })
+		if len(en.Docs) > 0 {
+			entities = append(entities, en)
+		}
+	}
+	triples, err := os.ReadFile(filepath.Join(wiki, kg.TriplesFile))
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for line := range strings.Lines(string(triples)) {
+		if f := strings.Split(line, "\t"); in[f[3]] {
+			lines = append(lines, line)
+		}
+	}
+	relations, err := os.ReadFile(filepath.Join(wiki, kg.RelationsFile))
+	if err != nil {
+		return err
+	}
+	if err := writeLines(filepath.Join(dir, kg.DocsFile), docs); err != nil {
+		return err
+	}
+	if err := writeLines(filepath.Join(dir, kg.EntitiesFile), entities); err != nil {
+		return err
+	}
+	for name, data := range map[string]string{kg.TriplesFile: strings.Join(lines, ""), kg.RelationsFile: string(relations)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
