@@ -16,7 +16,7 @@ export KILL_TRIALS ?= 5
 
 SUB := $(MAKE) --no-print-directory
 
-.PHONY: help build test test-all nightly nightly-suites need lint fmt vet staticcheck unit modules learn fuzz bench clean
+.PHONY: help build test test-all nightly nightly-suites need lint fmt vet staticcheck unit modules learn survive fuzz bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,12 +34,13 @@ build:
 # Suites: name, budget in minutes on 2 cores with warm caches, command.
 test: need
 	@scripts/suite.sh lint 3 $(SUB) lint
-	@scripts/suite.sh unit $$((4 + KILL_TRIALS / 5)) $(SUB) unit
+	@scripts/suite.sh unit 5 $(SUB) unit
 	@scripts/suite.sh modules 2 $(SUB) modules
 	@scripts/suite.sh learn $$((3 * LEARN_SEEDS)) $(SUB) learn
+	@scripts/suite.sh survive $$((2 + KILL_TRIALS / 4)) $(SUB) survive
 
 test-all:
-	@scripts/suites.sh scripts/suite.sh core 16 $(SUB) test
+	@scripts/suites.sh scripts/suite.sh core 20 $(SUB) test
 
 nightly: export LEARN_SEEDS := 5
 nightly: export KILL_TRIALS := 50
@@ -47,7 +48,7 @@ nightly:
 	@scripts/suites.sh $(SUB) nightly-suites
 
 nightly-suites:
-	@scripts/suite.sh core 35 $(SUB) test
+	@scripts/suite.sh core 40 $(SUB) test
 	@scripts/suite.sh fuzz 20 scripts/fuzz.sh 30s
 
 # The race detector needs a C compiler.
@@ -81,6 +82,9 @@ modules:
 
 learn:
 	@scripts/learn.sh
+
+survive:
+	@scripts/survive.sh
 
 fuzz:
 	@scripts/fuzz.sh

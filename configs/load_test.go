@@ -56,7 +56,7 @@ func TestPresets(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Name = "demo"
+	want.Name, want.License = "demo", "CC-BY-SA-3.0"
 	if diff := cmp.Diff(want, demo); diff != "" {
 		t.Errorf("demo differs from the documented defaults:\n%s", diff)
 	}
@@ -176,7 +176,7 @@ func TestLoadFiles(t *testing.T) {
 
 // mutate sets one leaf of a spec to an out-of-range value; each must be caught under its own path.
 func TestValidateCatchesEveryNumber(t *testing.T) {
-	unbounded := map[string]bool{"seed": true} // every uint64 is a seed
+	unbounded := map[string]bool{"seed": true, "license": true} // every uint64 is a seed, and no license may be stated
 	for _, path := range keyPaths(reflect.TypeFor[Run](), "") {
 		run := Default()
 		run.Name = "x"

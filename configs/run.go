@@ -24,6 +24,8 @@ type Run struct {
 	Seed uint64 `json:"seed" yaml:"seed"`
 	// Data is the folder with documents, entities, relations and triples, relative to the working folder.
 	Data string `json:"data" yaml:"data"`
+	// License is that of the data's texts, an SPDX name; it goes into questions and dataset cards. Empty states none.
+	License string `json:"license" yaml:"license"`
 	// Concurrency is the number of episodes in flight; it changes the time a run takes, and no digest of synth, sft or dpo.
 	Concurrency int `json:"concurrency" yaml:"concurrency"`
 
@@ -219,7 +221,7 @@ func Default() Run {
 		Search:      Search{K: 3},
 		Synth: Synth{
 			Walks: 40000, CrossBias: 4, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
-			MaxFanout: 3, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 6, PerAnchor: 5, CrossShare: 0.45,
+			MaxFanout: 4, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 8, PerAnchor: 6, CrossShare: 0.48,
 			Train: 400, Tier: 100, Heldout: 200, MinTrain: 150, MinHeldout: 100,
 			Split: Split{Train: 0.50, Tier: 0.15, Heldout: 0.35},
 		},

@@ -44,6 +44,7 @@ type Space struct {
 	out   []map[*english.Phrase][]int // all statements, evidence or not: for uniqueness
 	norms [][]string                  // normalised surface forms by entity
 	read  []passage                   // by passage number
+	freq  map[string]int              // passages that hold a word
 	reach []int                       // hops that can follow each other from an entity
 }
 
@@ -56,6 +57,16 @@ func NewSpace(ctx context.Context, g *kg.Graph, lex *english.Lexicon, o Options)
 	}
 	if err := each(ctx, len(g.Passages), o.Concurrency, func(i int) { s.read[i] = readPassage(&g.Passages[i]) }); err != nil {
 		return nil, stopped("reading the passages", err)
+	}
+	s.freq = map[string]int{}
+	for i := range s.read {
+		seen := map[string]bool{}
+		for _, w := range strings.Fields(s.read[i].words) {
+			if !seen[w] {
+				seen[w] = true
+				s.freq[w]++
+			}
+		}
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]

@@ -36,6 +36,7 @@ func (s Shape) String() string { return fmt.Sprintf("%d+%d", s.Hops, s.Condition
 // Options are the settings of a synthesis; all of them enter the stage's key.
 type Options struct {
 	Seed        uint64
+	License     string                   // of the data's texts, copied into each question
 	Walks       int                      // walks tried for each number of hops
 	CrossBias   float64                  // weight of a hop that changes the document, against 1
 	Shapes      []Shape                  // of one number of hops, earlier ones are tried first on a walk

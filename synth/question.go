@@ -121,9 +121,17 @@ func samePlan(a, b english.Plan) bool {
 	return a.Anchor == b.Anchor && slices.Equal(a.Steps, b.Steps) && slices.Equal(a.Conditions, b.Conditions)
 }
 
-// leaks says whether the text names the answer or an entity that must be found on the way.
+// leaks says whether the text names the answer or an entity that must be found on the way, or holds a telling word of
+// the answer: four letters or more, in less than 1 % of the passages.
 func (s *Space) leaks(c *candidate) bool {
 	text := " " + quarry.Normalize(c.text) + " "
+	for _, n := range s.norms[c.path[len(c.path)-1].to] {
+		for _, w := range strings.Fields(n) {
+			if len(w) >= 4 && contains(text, w) && s.freq[w]*100 < len(s.read) {
+				return true
+			}
+		}
+	}
 	for i := range c.path {
 		for _, n := range s.norms[c.path[i].to] {
 			if contains(text, n) {

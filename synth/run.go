@@ -256,7 +256,7 @@ func (s *Space) question(c *candidate) quarry.Question {
 	g := s.g
 	answer := &g.Entities[c.path[len(c.path)-1].to]
 	q := quarry.Question{Text: c.text, Answer: answer.Name, AnswerID: answer.ID, Lang: "en", Source: "walk", Split: c.split,
-		License: "text CC BY-SA 3.0; annotations MIT; relation labels CC0", AnswerSet: 1}
+		License: s.o.License, AnswerSet: 1}
 	for _, a := range answer.Aliases {
 		if len(quarry.Normalize(a)) >= minAliasNormalLen {
 			q.Aliases = append(q.Aliases, a)

@@ -131,7 +131,7 @@ func (e *Env) Filter(ctx context.Context, questions, out string) (FilterFacts, e
 			return f, err
 		}
 	}
-	if err := writeRows(filepath.Join(out, "r1"), e.promptRows(kept), datasets.Meta{Producer: "quarry filter", License: "CC-BY-SA-3.0",
+	if err := writeRows(filepath.Join(out, "r1"), e.promptRows(kept), datasets.Meta{Producer: "quarry filter", License: e.Spec.License,
 		Note: "RL prompts: train questions that three skill levels solve sometimes."}); err != nil {
 		return f, err
 	}
@@ -188,7 +188,7 @@ func (e *Env) fitLevels(ctx context.Context, tier []quarry.Question, out string,
 	levels := []level{{name: "untrained", weights: base}}
 	for i, n := range []int{max(len(eps)/10, 1), len(eps)} {
 		data := filepath.Join(out, fmt.Sprintf("tier-s1-%d", i+1))
-		if err := writeS1(data, eps[:n], "tier expert"); err != nil {
+		if _, err := BuildS1(eps[:n], data, "tier expert", e.Spec.License); err != nil {
 			return nil, err
 		}
 		lv := level{name: []string{"a tenth of the tier part", "all of the tier part"}[i], weights: filepath.Join(out, fmt.Sprintf("level-%d.json", i+1)), version: i + 1, episodes: n}
@@ -207,19 +207,6 @@ const maxGuesses = 20
 func (e *Env) untrained(path string) error {
 	_, err := pocket.NewWeights(e.Reader.Features()).Save(path, e.Reader.Features())
 	return err
-}
-
-func writeS1(dir string, eps []*quarry.Episode, source string) error {
-	rows := make([]datasets.S1, len(eps))
-	for i, ep := range eps {
-		r, err := datasets.S1FromEpisode(ep, source)
-		if err != nil {
-			return err
-		}
-		r.License = "CC-BY-SA-3.0"
-		rows[i] = r
-	}
-	return writeRows(dir, rows, datasets.Meta{Producer: "quarry build sft", License: "CC-BY-SA-3.0", Note: "Expert episodes: every turn is one of the candidates the engine enumerates."})
 }
 
 // filtering is the work of one filter stage.

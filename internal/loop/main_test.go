@@ -66,17 +66,17 @@ func withRun(tests func() int) int {
 	return tests()
 }
 
-const corpusSize = 400 // documents
+const corpusSize = 240 // documents
 
 // small is demo-small on part of the documents with fewer walks and tries: it costs a fraction under the race detector.
 func small() (configs.Run, error) {
 	spec, err := configs.Load("demo-small")
 	spec.Concurrency = 64
 	spec.Synth.Walks, spec.Synth.CrossShare = 600, 0
-	spec.Synth.Train, spec.Synth.Tier, spec.Synth.Heldout = 20, 10, 8
+	spec.Synth.Train, spec.Synth.Tier, spec.Synth.Heldout = 16, 8, 6
 	spec.Synth.MinTrain, spec.Synth.MinHeldout = 4, 4
 	spec.Filter = configs.Filter{Attempts: 3, MaxAttempts: 6, ClosedBook: 2, SingleQuery: 2}
-	spec.RL.Groups, spec.Eval.Every = 6, 4
+	spec.RL.Groups, spec.Eval.Every = 4, 4
 	return spec, err
 }
 

@@ -31,7 +31,7 @@ func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) 
 
 func (e *Env) synthOptions() (synth.Options, error) {
 	s := e.Spec.Synth
-	o := synth.Options{Seed: e.Spec.Seed, Walks: s.Walks, CrossBias: s.CrossBias, K: e.Spec.Search.K, CertTop: s.CertTop, MaxAlone: s.MaxAlone,
+	o := synth.Options{Seed: e.Spec.Seed, License: e.Spec.License, Walks: s.Walks, CrossBias: s.CrossBias, K: e.Spec.Search.K, CertTop: s.CertTop, MaxAlone: s.MaxAlone,
 		MaxFanout: s.MaxFanout, HubDocs: s.HubDocs, PerAnswer: s.PerAnswer, PerAnchor: s.PerAnchor, CrossShare: s.CrossShare, Concurrency: e.Spec.Concurrency,
 		SplitShares: map[quarry.Split]float64{quarry.SplitTrain: s.Split.Train, quarry.SplitTier: s.Split.Tier, quarry.SplitHeldout: s.Split.Heldout},
 		Limits:      map[quarry.Split]int{quarry.SplitTrain: s.Train, quarry.SplitTier: s.Tier, quarry.SplitHeldout: s.Heldout}}
@@ -71,7 +71,7 @@ func (e *Env) Synthesise(ctx context.Context, out string) (SynthFacts, error) {
 	if err := datasets.WriteQuestionsJSONL(filepath.Join(out, QuestionsFile), res.Questions); err != nil {
 		return f, err
 	}
-	return f, writeRows(filepath.Join(out, "q1"), rowsOf(res.Questions, datasets.Q1FromQuestion), datasets.Meta{Producer: "quarry synth", License: "CC-BY-SA-3.0",
+	return f, writeRows(filepath.Join(out, "q1"), rowsOf(res.Questions, datasets.Q1FromQuestion), datasets.Meta{Producer: "quarry synth", License: e.Spec.License,
 		Note: "Questions walked from a knowledge graph, each with its evidence path, formal query and certificate."})
 }
 

@@ -24,7 +24,7 @@ import (
 // replaced by an invented one it stays within its 95 % interval.
 func TestRenamingEveryEntityKeepsSuccess(t *testing.T) {
 	e := newEnv(t, "", func(s *configs.Run) {
-		s.Synth.Train, s.Synth.Tier, s.Synth.Heldout = 0, 1, 0
+		s.Synth.Train, s.Synth.Tier, s.Synth.Heldout = 60, 1, 40
 		s.Eval.Attempts = 2
 	})
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestRenamingEveryEntityKeepsSuccess(t *testing.T) {
 			heldout = append(heldout, q)
 		}
 	}
-	if len(train) < 40 || len(heldout) < 40 {
+	if len(train) < 25 || len(heldout) < 20 {
 		t.Fatalf("%d train and %d held-out questions are too few to tell", len(train), len(heldout))
 	}
 	weights := fit(t, e, train, dir)
@@ -71,7 +71,7 @@ func fit(t *testing.T, e *Env, qs []quarry.Question, dir string) string {
 	}
 	eps, _ = sft.Select(eps)
 	data, base, out := filepath.Join(dir, "s1"), filepath.Join(dir, "base.json"), filepath.Join(dir, WeightsFile)
-	if err := writeS1(data, eps, "expert"); err != nil {
+	if _, err := BuildS1(eps, data, "expert", ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.untrained(base); err != nil {

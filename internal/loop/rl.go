@@ -250,7 +250,7 @@ func (e *Env) writeT1(dir string, st *step, batch *rollout.Batch, sched rewards.
 	if err != nil {
 		return "", err
 	}
-	if err := writeRows(dir, rows, datasets.Meta{Producer: "quarry rl", License: "CC-BY-SA-3.0", Note: "One leased batch of groups, token by token."}); err != nil {
+	if err := writeRows(dir, rows, datasets.Meta{Producer: "quarry rl", License: e.Spec.License, Note: "One leased batch of groups, token by token."}); err != nil {
 		return "", err
 	}
 	ds, err := datasets.Open(dir)

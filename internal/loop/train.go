@@ -9,12 +9,9 @@ import (
 	"strconv"
 
 	"github.com/quarry-rl/quarry"
-	"github.com/quarry-rl/quarry/datasets"
-	"github.com/quarry-rl/quarry/dpo"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
 	"github.com/quarry-rl/quarry/rollout/pocket"
-	"github.com/quarry-rl/quarry/sft"
 )
 
 // WeightsFile is the name of a stage's weights.
@@ -43,20 +40,20 @@ func (e *Env) SFT(ctx context.Context, kept, out string) (SFTFacts, error) {
 		return f, err
 	}
 	f.Asked = len(qs)
-	used, dropped := sft.Select(eps)
-	f.Used = len(used)
-	for reason, n := range dropped {
+	data, base := filepath.Join(out, "s1"), filepath.Join(out, "base.json")
+	built, err := BuildS1(eps, data, "expert", e.Spec.License)
+	if err != nil {
+		return f, err
+	}
+	f.Used = built.Used
+	for reason, n := range built.LeftOut {
 		f.Dropped[reason] = n
 	}
 	if unscorable > 0 {
 		f.Dropped["expert_unscorable"] = unscorable
 	}
-	if len(used) == 0 {
+	if f.Used == 0 {
 		return f, &quarry.Error{Op: "sft", Kind: quarry.KindGate, Msg: fmt.Sprintf("no expert episode to learn from (%v)", f.Dropped), Hint: "widen synth"}
-	}
-	data, base := filepath.Join(out, "s1"), filepath.Join(out, "base.json")
-	if err := writeS1(data, used, "expert"); err != nil {
-		return f, err
 	}
 	if err := e.untrained(base); err != nil {
 		return f, err
@@ -117,31 +114,15 @@ func (e *Env) DPO(ctx context.Context, kept, parent, out string) (DPOFacts, erro
 		return f, err
 	}
 	f.Questions, f.Episodes = len(qs), len(eps)
-	var rows []datasets.D1
-	for i := range qs {
-		pairs, skipped, err := dpo.Pairs(eps[i*d.Samples:(i+1)*d.Samples], 1)
-		if err != nil {
-			return f, err
-		}
-		for reason, n := range skipped {
-			f.NoPair[reason] += n
-		}
-		for _, p := range pairs {
-			r, err := datasets.D1FromPair(p)
-			if err != nil {
-				return f, err
-			}
-			rows = append(rows, r)
-		}
+	data := filepath.Join(out, "d1")
+	built, err := BuildD1(eps, data, e.Spec.License, 1)
+	if err != nil {
+		return f, err
 	}
-	f.Pairs = len(rows)
+	f.Pairs, f.NoPair = int(built.Rows), built.LeftOut
 	if f.Pairs < d.MinPairs {
 		f.Skipped = fmt.Sprintf("%d pairs, fewer than dpo.min_pairs %d", f.Pairs, d.MinPairs)
 		return f, copyFile(parent, target)
-	}
-	data := filepath.Join(out, "d1")
-	if err := writeRows(data, rows, datasets.Meta{Producer: "quarry build dpo", License: "CC-BY-SA-3.0", Note: "Pairs of episodes of one question of which exactly one is right; both sides clean."}); err != nil {
-		return f, err
 	}
 	f.Version = w.Version + 1
 	f.Train, err = e.Trainer.DPO(ctx, trainer.DPOJob{Data: data, Parent: parent, Out: target, Version: f.Version, Beta: d.Beta, Epochs: d.Epochs, LearningRate: d.LearningRate})

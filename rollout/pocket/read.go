@@ -87,7 +87,7 @@ func (r *Reader) read(ids []int32) (*conversation, error) {
 			c.question = m.text
 			c.plan = r.plan(m.text)
 		default:
-			c.hinted = append(c.hinted, english.Names(m.text)...)
+			c.hinted = append(c.hinted, english.Names(strings.TrimPrefix(m.text, "Hint: "))...)
 		}
 	}
 	if c.question == "" {

@@ -121,8 +121,8 @@ func TestCandidatesOfConversations(t *testing.T) {
 			[]string{answerText("Ada Example"), answerText("Guesston")}, []string{q("Ada Example")}},
 		{"guesses beside a search", born(), []string{"sampleville", "Guesston", "...", "guesston"},
 			[]string{answerText("Sampleville"), answerText("Guesston")}, []string{answerText("sampleville"), answerText("guesston"), answerText("...")}},
-		{"hint", born().add("user", `Look again at "Hintown" first.`), nil,
-			[]string{answerText("Hintown"), q("Hintown country lies"), answerText("Sampleville")}, nil},
+		{"hint", born().add("user", `Hint: look again at "Hintown"; a step on the way to the answer is still to be found.`), nil,
+			[]string{answerText("Hintown"), q("Hintown country lies"), answerText("Sampleville")}, []string{answerText("Hint")}},
 		{"unknown wording", ask("Tell me about painters near Townton, and Ada Example."), nil,
 			[]string{q("Ada Example"), q("Ada Example me about painters near"), answerText("Ada Example")}, nil},
 		{"no name at all", ask("who painted this?"), []string{"Guesston"}, []string{answerText("Guesston"), "I do not know."}, []string{answerText("")}},
@@ -325,22 +325,27 @@ func closedMessage(text string) []int32 {
 	return append(append([]int32{tokenImStart}, toIDs([]byte(text))...), tokenImEnd)
 }
 
-// FuzzRead feeds arbitrary ids: two bytes make one, so that borders and ids out of range occur, within a frame that is
-// often well-formed. Enumerate never panics; what it refuses is KindInvalid, what it takes is sound.
+// FuzzRead feeds arbitrary ids, and the same bytes as a question. Enumerate never panics; what it refuses is
+// KindInvalid, what it takes is sound and the same twice. Bytes that UTF-8 never uses stand for ids above 255 and -1.
 func FuzzRead(f *testing.F) {
 	r := NewReader()
-	for _, k := range []*talk{ask(oneStep), born(), born().add("user", `Look at "Hintown".`), ask("")} {
-		var data []byte
-		for _, id := range k.ids() {
-			data = append(data, byte(id), byte(id>>8))
-		}
-		f.Add(data, "Guesston")
+	short := "\xfeuser\n" + oneStep + "\xff\n"
+	for _, text := range []string{
+		short + "\xfeassistant\n",
+		short + "\xfeassistant\n" + searchText(searchTool, "Ada Example born") + "\xff\n\xfeuser\n<tool_response>\n[1] T\nBorn in X.\nSearches left: 1\n</tool_response>\xff\n\xfeassistant\n",
+		short + "\xfeuser\nHint: look again at \"Hintown\".\xff\n\xfeassistant\n",
+		"\xfeuser\n\xff\n\xfeassistant\n", "\xfd\xfc",
+	} {
+		f.Add([]byte(text), "Guesston")
 	}
-	f.Add([]byte{}, "")
 	f.Fuzz(func(t *testing.T, data []byte, guess string) {
 		var ids []int32
-		for i := 0; i+1 < len(data); i += 2 {
-			ids = append(ids, int32(int16(uint16(data[i])|uint16(data[i+1])<<8)))
+		for _, c := range data {
+			id := int32(c)
+			if c >= 0xfc {
+				id = []int32{-1, 256, tokenImStart, tokenImEnd}[c-0xfc]
+			}
+			ids = append(ids, id)
 		}
 		framed := append(closedMessage("user\n"+string(data)), tokens.AssistantOpen()...)
 		for _, in := range [][]int32{ids, framed} {
