@@ -221,7 +221,7 @@ func Default() Run {
 		Search:      Search{K: 3},
 		Synth: Synth{
 			Walks: 40000, CrossBias: 4, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
-			MaxFanout: 4, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 8, PerAnchor: 6, CrossShare: 0.48,
+			MaxFanout: 3, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 8, PerAnchor: 7, CrossShare: 0.45,
 			Train: 400, Tier: 100, Heldout: 200, MinTrain: 150, MinHeldout: 100,
 			Split: Split{Train: 0.50, Tier: 0.15, Heldout: 0.35},
 		},
