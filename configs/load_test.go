@@ -88,9 +88,9 @@ func TestParseErrors(t *testing.T) {
 		want []string
 	}{
 		"typo":            {head + "rl:\n  stepz: 3\n", []string{`invalid f.yaml:4:3: unknown key rl.stepz | did you mean rl.steps?`}},
-		"typo of section": {head + "serch:\n  k: 3\n", []string{`invalid f.yaml:3:1: unknown key serch | did you mean search?`}},
+		"typo of section": {head + "synht:\n  k: 3\n", []string{`invalid f.yaml:3:1: unknown key synht | did you mean synth?`}},
 		"wrong section":   {head + "group_size: 8\n", []string{`invalid f.yaml:3:1: unknown key group_size | did you mean rl.group_size?`}},
-		"no such thing":   {head + "search:\n  colour: 1\n", []string{`invalid f.yaml:4:3: unknown key search.colour | known keys here: k`}},
+		"no such thing":   {head + "eval:\n  colour: 1\n", []string{`invalid f.yaml:4:3: unknown key eval.colour | known keys here: attempts, every, bootstrap`}},
 		"empty section":   {head + "kg:\n  colour: 1\n", []string{`invalid f.yaml:4:3: unknown key kg.colour | this section has no keys`}},
 		"wrong type":      {head + "rl:\n  steps: ten\n", []string{`invalid f.yaml:4:10: rl.steps is the text "ten", expected a whole number`}},
 		"fraction":        {head + "rl: {steps: 2.5}\n", []string{`invalid f.yaml:3:13: rl.steps is 2.5, expected a whole number`}},

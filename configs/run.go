@@ -30,7 +30,6 @@ type Run struct {
 	Concurrency int `json:"concurrency" yaml:"concurrency"`
 
 	KG       KG       `json:"kg" yaml:"kg"`
-	Search   Search   `json:"search" yaml:"search"`
 	Synth    Synth    `json:"synth" yaml:"synth"`
 	Filter   Filter   `json:"filter" yaml:"filter"`
 	SFT      SFT      `json:"sft" yaml:"sft"`
@@ -44,12 +43,6 @@ type Run struct {
 
 // KG is the part of the graph stage. It has no keys: the files of data are everything that stage depends on.
 type KG struct{}
-
-// Search is the part of the search tool.
-type Search struct {
-	// K is the number of passages one search returns.
-	K int `json:"k" yaml:"k"`
-}
 
 // Synth is the part of question synthesis.
 type Synth struct {
@@ -218,7 +211,6 @@ func Default() Run {
 		Seed:        1,
 		Data:        "examples/wiki",
 		Concurrency: 8,
-		Search:      Search{K: 3},
 		Synth: Synth{
 			Walks: 40000, CrossBias: 4, Shapes: []string{"3+1", "3+0", "2+2", "2+1"},
 			MaxFanout: 3, CertTop: 2, MaxAlone: 2, HubDocs: 20, PerAnswer: 8, PerAnchor: 7, CrossShare: 0.45,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/rollout/world"
 	"github.com/quarry-rl/quarry/synth"
 )
 
@@ -74,10 +75,9 @@ func (r Run) problems() []problem {
 	c.require(named, "name", r.Name, "a folder name: a letter or digit, then at most 63 letters, digits, dots, dashes or underscores")
 	c.require(r.Data != "", "data", r.Data, "a folder")
 	c.atLeast("concurrency", r.Concurrency, 1)
-	c.atLeast("search.k", r.Search.K, 1)
 	r.Synth.check(&c)
-	c.require(r.Synth.CertTop <= r.Search.K, "synth.cert_top", r.Synth.CertTop,
-		fmt.Sprintf("at most search.k (%d): evidence below the tool's last passage is never seen", r.Search.K))
+	c.require(r.Synth.CertTop <= world.Passages, "synth.cert_top", r.Synth.CertTop,
+		fmt.Sprintf("at most %d: evidence below the search tool's last passage is never seen", world.Passages))
 	c.atLeast("filter.attempts", r.Filter.Attempts, 1)
 	c.require(r.Filter.MaxAttempts >= r.Filter.Attempts, "filter.max_attempts", r.Filter.MaxAttempts,
 		fmt.Sprintf("at least filter.attempts (%d)", r.Filter.Attempts))

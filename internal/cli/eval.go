@@ -31,13 +31,6 @@ type subset struct {
 	Success *float64 `json:"success"`
 }
 
-func newSubset(n int, success float64) subset {
-	if n == 0 {
-		return subset{}
-	}
-	return subset{n, &success}
-}
-
 func (s subset) String() string {
 	if s.Success == nil {
 		return "no such question"
@@ -116,7 +109,7 @@ func newEvalDoc(r loop.EvalResult, weights string, qs []quarry.Question) evalDoc
 		}
 	}
 	return evalDoc{Name: r.Name, Weights: weights, Version: r.Version, N: r.N, Attempts: r.Attempts, Success: r.Success, Lo: r.Lo, Hi: r.Hi, Greedy: r.Greedy,
-		Cross: newSubset(cross, r.Cross), Single: newSubset(len(qs)-cross, r.Single), PerQuestion: r.PerQuestion}
+		Cross: subset{cross, r.Cross}, Single: subset{len(qs) - cross, r.Single}, PerQuestion: r.PerQuestion}
 }
 
 func (d *evalDoc) rows() []row {

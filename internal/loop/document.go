@@ -250,7 +250,9 @@ func (r *run) notes(d *report.Doc) {
 	}
 	if n := len(r.eval.Results); n > 0 {
 		last := r.eval.Results[n-1]
-		add("Of the last weights' success, questions across documents give %.3f and those within one document %.3f.", last.Cross, last.Single)
+		if last.Cross != nil && last.Single != nil {
+			add("With the last weights, questions across documents succeed in %.1f %%, those within one document in %.1f %%.", 100**last.Cross, 100**last.Single)
+		}
 		if by["sft"].N > 0 && last.Greedy-by["sft"].Greedy < (last.Success-by["sft"].Success)/2 {
 			add("Greedy success moved from %.3f to %.3f after SFT: most of the gain at T=1 is sharpening.", by["sft"].Greedy, last.Greedy)
 		}

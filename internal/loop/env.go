@@ -27,7 +27,6 @@ const (
 	searchCache   = 50000 // answers of the search tool kept
 	contextCache  = 6000  // enumerated contexts the embedded engine keeps, about 12 KB each
 	contextLimit  = 32768 // tokens of an episode
-	searchHits    = 3
 	maxAliasShort = 3
 )
 

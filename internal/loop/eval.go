@@ -26,8 +26,8 @@ type EvalResult struct {
 	Lo          float64            `json:"lo"`      // 95 %, bootstrap over questions
 	Hi          float64            `json:"hi"`
 	Greedy      float64            `json:"greedy"`
-	Cross       float64            `json:"cross_document"`  // success on questions whose path crosses documents
-	Single      float64            `json:"single_document"` // on the others
+	Cross       *float64           `json:"cross_document"`  // success on questions whose path crosses documents; null when there are none
+	Single      *float64           `json:"single_document"` // on the others
 	PerQuestion map[string]float64 `json:"per_question"`
 }
 
@@ -82,7 +82,7 @@ func (e *Env) Eval(ctx context.Context, heldout string, cks []Checkpoint) (EvalF
 func (e *Env) evaluate(ck Checkpoint, qs []quarry.Question, eps, greedy []*quarry.Episode) EvalResult {
 	r := EvalResult{Name: ck.Name, Version: ck.Version, N: len(qs), Attempts: e.Spec.Eval.Attempts, PerQuestion: map[string]float64{}}
 	per := make([]float64, len(qs))
-	nCross := 0
+	var cross, single []float64
 	for i := range qs {
 		for _, ep := range eps[i*r.Attempts : (i+1)*r.Attempts] {
 			if right(ep) {
@@ -92,19 +92,29 @@ func (e *Env) evaluate(ck Checkpoint, qs []quarry.Question, eps, greedy []*quarr
 		r.PerQuestion[qs[i].ID] = per[i]
 		r.Success += per[i] / float64(len(qs))
 		if len(qs[i].Docs()) > 1 {
-			nCross++
-			r.Cross += per[i]
+			cross = append(cross, per[i])
 		} else {
-			r.Single += per[i]
+			single = append(single, per[i])
 		}
 		if right(greedy[i]) {
 			r.Greedy += 1 / float64(len(qs))
 		}
 	}
-	r.Cross /= float64(max(nCross, 1))
-	r.Single /= float64(max(len(qs)-nCross, 1))
+	r.Cross, r.Single = mean(cross), mean(single)
 	r.Lo, r.Hi = rewards.BootstrapCI(per, seedOf(e.Spec.Seed, "bootstrap"), e.Spec.Eval.Bootstrap)
 	return r
+}
+
+// mean is nil for no values.
+func mean(xs []float64) *float64 {
+	if len(xs) == 0 {
+		return nil
+	}
+	m := 0.0
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return &m
 }
 
 // example picks the question where the gain is largest, paths across documents first, and an episode of each end.

@@ -9,6 +9,7 @@ import (
 	"github.com/quarry-rl/quarry/rollout/pocket"
 	"github.com/quarry-rl/quarry/rollout/sglang"
 	"github.com/quarry-rl/quarry/rollout/tokens"
+	"github.com/quarry-rl/quarry/rollout/world"
 )
 
 // expert plays a question as an engine: it sees the evidence path, but may only choose among the candidates that the
@@ -94,7 +95,7 @@ func (x *expert) follows(ctx context.Context, call quarry.ToolCall) (int, error)
 	if !ok || !x.names[x.hop][quarry.Normalize(name)] {
 		return 0, nil
 	}
-	hits, err := x.env.Search.Search(ctx, args.Query, searchHits)
+	hits, err := x.env.Search.Search(ctx, args.Query, world.Passages)
 	if err != nil {
 		return 0, err
 	}

@@ -142,11 +142,11 @@ func (e *Env) enough(f FilterFacts) error {
 	s := e.Spec.Synth
 	if f.Kept < s.MinTrain {
 		return &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d train questions", f.Kept), Msg: fmt.Sprintf("at least %d must remain (synth.min_train)", s.MinTrain),
-			Hint: fmt.Sprintf("widen synth: %d of %d were dropped here (%v); raise synth.walks, synth.per_answer, synth.per_anchor or synth.split.train", f.In-f.Kept, f.In, f.Rejected)}
+			Hint: fmt.Sprintf("widen synth: %d of %d were dropped here (%v); raise synth.walks, synth.per_answer, synth.per_anchor or synth.split.train, or lower synth.cross_share", f.In-f.Kept, f.In, f.Rejected)}
 	}
 	if f.Heldout < s.MinHeldout {
 		return &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d held-out questions", f.Heldout), Msg: fmt.Sprintf("at least %d must remain (synth.min_heldout)", s.MinHeldout),
-			Hint: "widen synth: raise synth.walks, synth.heldout or synth.split.heldout"}
+			Hint: "widen synth: raise synth.walks, synth.heldout or synth.split.heldout, or lower synth.cross_share"}
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (e *Env) fitLevels(ctx context.Context, tier []quarry.Question, out string,
 	f.TierUnscorable = unscorable
 	eps, _ = sft.Select(eps)
 	if len(eps) < 2 {
-		return nil, &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d tier episodes", len(eps)), Msg: "too few to fit the skill levels", Hint: "raise synth.tier, synth.walks or synth.split.tier"}
+		return nil, &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d tier episodes", len(eps)), Msg: "too few to fit the skill levels", Hint: "raise synth.tier, synth.walks or synth.split.tier, or lower synth.cross_share"}
 	}
 	rand.New(rand.NewPCG(seedOf(e.Spec.Seed, "tier"), 0)).Shuffle(len(eps), func(i, j int) { eps[i], eps[j] = eps[j], eps[i] })
 	base := filepath.Join(out, "level-0.json")

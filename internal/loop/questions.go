@@ -3,11 +3,14 @@ package loop
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/rollout/world"
 	"github.com/quarry-rl/quarry/synth"
 )
 
@@ -31,7 +34,7 @@ func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) 
 
 func (e *Env) synthOptions() (synth.Options, error) {
 	s := e.Spec.Synth
-	o := synth.Options{Seed: e.Spec.Seed, License: e.Spec.License, Walks: s.Walks, CrossBias: s.CrossBias, K: e.Spec.Search.K, CertTop: s.CertTop, MaxAlone: s.MaxAlone,
+	o := synth.Options{Seed: e.Spec.Seed, License: e.Spec.License, Walks: s.Walks, CrossBias: s.CrossBias, K: world.Passages, CertTop: s.CertTop, MaxAlone: s.MaxAlone,
 		MaxFanout: s.MaxFanout, HubDocs: s.HubDocs, PerAnswer: s.PerAnswer, PerAnchor: s.PerAnchor, CrossShare: s.CrossShare, Concurrency: e.Spec.Concurrency,
 		SplitShares: map[quarry.Split]float64{quarry.SplitTrain: s.Split.Train, quarry.SplitTier: s.Split.Tier, quarry.SplitHeldout: s.Split.Heldout},
 		Limits:      map[quarry.Split]int{quarry.SplitTrain: s.Train, quarry.SplitTier: s.Tier, quarry.SplitHeldout: s.Heldout}}
@@ -54,6 +57,9 @@ func (e *Env) Synthesise(ctx context.Context, out string) (SynthFacts, error) {
 	res, err := synth.Run(ctx, e.Graph, o)
 	if err != nil {
 		return SynthFacts{}, err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return SynthFacts{}, atomicfile.Classify("synth", out, err)
 	}
 	f := SynthFacts{BySplit: map[quarry.Split]int{}, Cross: map[quarry.Split]int{}, ByShape: map[string]int{}}
 	f.Walks, f.Accepted, f.Rejected = synth.Funnel(res.Ledger)

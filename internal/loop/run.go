@@ -157,9 +157,9 @@ func (r *run) runKG(ctx context.Context) error {
 
 func (r *run) runSynth(ctx context.Context) error {
 	spec := struct {
-		Synth  configs.Synth
-		Search configs.Search
-	}{r.o.Spec.Synth, r.o.Spec.Search}
+		Synth   configs.Synth
+		License string
+	}{r.o.Spec.Synth, r.o.Spec.License}
 	return stage(ctx, r, "synth", logicSynth, false, spec, []string{"kg"}, &r.synth, synthNote,
 		func(ctx context.Context, dir string) (SynthFacts, []string, error) {
 			f, err := r.env.Synthesise(ctx, dir)

@@ -118,6 +118,9 @@ func (e *enumeration) names() []name {
 	for _, t := range conds {
 		add(t)
 	}
+	for _, m := range e.c.unread {
+		add(m.Text)
+	}
 	for _, m := range e.c.hinted {
 		if e.views[m.Norm] == nil && !e.named[m.Norm] {
 			e.views[m.Norm] = &view{m: m, count: 1}
@@ -131,7 +134,7 @@ func (e *enumeration) addName(text, norm string) {
 	v := e.views[norm]
 	if e.c.tools {
 		for i := -1; i < len(e.c.plan.Steps); i++ {
-			if i >= 0 && canonical(&e.c.plan, i, e.step) != i {
+			if i >= 0 && (e.c.plan.Steps[i].Query == "" || canonical(&e.c.plan, i, e.step) != i) {
 				continue
 			}
 			ro := roleSearch

@@ -56,6 +56,7 @@ type conversation struct {
 	plan     english.Plan
 	tools    bool // a tool is offered and calls are left
 	searches []search
+	unread   []english.Name // names of a question whose wording is not known
 	hinted   []english.Name // names that stand in hints
 	conds    []condition
 }
@@ -85,7 +86,7 @@ func (r *Reader) read(ids []int32) (*conversation, error) {
 			pending = ""
 		case c.question == "":
 			c.question = m.text
-			c.plan = r.plan(m.text)
+			c.plan, c.unread = r.plan(m.text)
 		default:
 			c.hinted = append(c.hinted, english.Names(strings.TrimPrefix(m.text, "Hint: "))...)
 		}
@@ -103,9 +104,9 @@ func (r *Reader) read(ids []int32) (*conversation, error) {
 }
 
 // plan reads the question; an unknown wording becomes one step asked with the question's own content words.
-func (r *Reader) plan(text string) english.Plan {
+func (r *Reader) plan(text string) (english.Plan, []english.Name) {
 	if p, ok := r.lex.Read(text); ok {
-		return p
+		return p, nil
 	}
 	ms := english.Names(text)
 	anchor := ""
@@ -127,7 +128,7 @@ func (r *Reader) plan(text string) english.Plan {
 		}
 	}
 	ph := &english.Phrase{ID: len(r.lex.Phrases), Query: strings.Join(q, " "), Cues: cues, Want: english.ANY, From: english.ANY}
-	return english.Plan{Anchor: anchor, Steps: []*english.Phrase{ph}}
+	return english.Plan{Anchor: anchor, Steps: []*english.Phrase{ph}}, ms
 }
 
 type message struct{ role, text string }

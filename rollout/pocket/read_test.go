@@ -227,8 +227,8 @@ func TestEnumerateIsAFunctionOfItsInput(t *testing.T) {
 func TestStepsWithTheSameWordsAreOneCandidate(t *testing.T) {
 	r := NewReader()
 	text := "What is the country in which the country in which Sampleville lies lies?"
-	if n := len(r.plan(text).Steps); n != 2 {
-		t.Fatalf("the question is read as %d steps", n)
+	if p, _ := r.plan(text); len(p.Steps) != 2 {
+		t.Fatalf("the question is read as %d steps", len(p.Steps))
 	}
 	k := ask(text)
 	query := searchText(searchTool, "Sampleville country lies")
