@@ -3,11 +3,13 @@ package configs
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -130,8 +132,19 @@ func missingHead(file string, at map[string]string) error {
 // YAML renders the whole spec, defaults included; Parse reads it back to the same value.
 func (r Run) YAML() ([]byte, error) {
 	var b bytes.Buffer
-	if err := yaml.NewEncoder(&b, yaml.IndentSequence(true)).Encode(r); err != nil {
+	if err := yaml.NewEncoder(&b, yaml.IndentSequence(true), yaml.CustomMarshaler(scalar)).Encode(r); err != nil {
 		return nil, &quarry.Error{Op: opSpec, Kind: quarry.KindInternal, Subject: r.Name, Err: err}
 	}
 	return b.Bytes(), nil
+}
+
+// plain is text that YAML reads as itself; the library leaves more unquoted than its own reader takes back ("? !").
+var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/.-]*$`)
+
+// scalar quotes every text that is not plainly a word or a path, as JSON does, which YAML reads alike.
+func scalar(s string) ([]byte, error) {
+	if plain.MatchString(s) && !slices.Contains([]string{"true", "false", "yes", "no", "on", "off", "null", "y", "n"}, strings.ToLower(s)) {
+		return []byte(s), nil
+	}
+	return json.Marshal(s)
 }
