@@ -110,6 +110,7 @@ func (r Run) problems() []problem {
 
 func (s Synth) check(c *checker) {
 	c.atLeast("synth.walks", s.Walks, 1)
+	c.require(s.Walks <= maxWalks, "synth.walks", s.Walks, fmt.Sprintf("at most %d: every walk has a line in the ledger", maxWalks))
 	c.positive("synth.cross_bias", s.CrossBias)
 	c.require(len(s.Shapes) > 0, "synth.shapes", "", `at least one shape such as "2+1"`)
 	for i, shape := range s.Shapes {
@@ -153,3 +154,6 @@ func (r RL) check(c *checker) {
 	c.positive("rl.temperature", r.Temperature)
 	c.oneOf("rl.advantage", r.Advantage, AdvantageNormal, AdvantagePermuted, AdvantageFlipped)
 }
+
+// maxWalks bounds the memory of a synthesis.
+const maxWalks = 5_000_000

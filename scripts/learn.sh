@@ -12,4 +12,13 @@ git rev-parse HEAD >/dev/null 2>&1 || vcs=false
 "$go" build -buildvcs="$vcs" -o "$dir/quarry" ./cmd/quarry
 (cd tools/learn && "$go" build -buildvcs=false -o "$dir/learn" .)
 mkdir -p bin
-"$dir/learn" -quarry "$dir/quarry" -seeds "${LEARN_SEEDS:-2}" -json bin/learn.json "$@"
+"$dir/learn" -quarry "$dir/quarry" -seeds "${LEARN_SEEDS:-2}" -json bin/learn.json "$@" &
+learn=$!
+# Who stops this script stops the suite, and the programs stay until it has ended.
+trap 'kill -TERM "$learn" 2>/dev/null || true' HUP INT TERM
+code=0
+wait "$learn" || code=$?
+while kill -0 "$learn" 2>/dev/null; do # a signal ended the wait
+	wait "$learn" || code=$?
+done
+exit "$code"

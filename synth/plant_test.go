@@ -37,6 +37,9 @@ func good() *planted {
 			{"Red Gulls", "Red Gulls were formed in Lumby ."},
 			{"Tea", "Tea is a drink .", "It is hot ."},
 			{"Chess", "Chess is a game for two ."},
+			// What a search for a name of the question with the words of the last step finds instead of the answer.
+			{"Water", "Xan Oto saw a river , a lake and the sea .", "Xan Oto drew a river , a lake and the sea .", "Xan Oto sang of a river , a lake and the sea .",
+				"Red Gulls saw a river , a lake and the sea .", "Red Gulls drew a river , a lake and the sea .", "Red Gulls sang of a river , a lake and the sea ."},
 		},
 		types:   map[string]string{"Xan Oto": "PER", "Lumby": "LOC", "Vellsee": "LOC", "Red Gulls": "ORG"},
 		aliases: map[string][]string{}, in: map[string][]string{},

@@ -48,7 +48,7 @@ func (s *Space) check(c *candidate, splits []quarry.Split) string {
 			return ReasonHubInside
 		}
 	}
-	if len(c.path) > 1 && s.shows(c.path[0].shown, last.to) {
+	if len(c.path) > 1 && s.shows(c.path[0].shown, c.path[len(c.path)-1].to) {
 		return ReasonOneQuery
 	}
 	if c.alone = len(s.answers(c, nil)); c.alone > s.o.MaxAlone {
@@ -114,6 +114,9 @@ func (s *Space) complete(c *candidate, sh Shape, frame int) string {
 	if s.leaks(c) {
 		return ReasonLeak
 	}
+	if len(c.path) > 1 && s.shortcut(c, c.path[0].from, nil) {
+		return ReasonOneQuery
+	}
 	return ""
 }
 
@@ -144,8 +147,21 @@ func (s *Space) leaks(c *candidate) bool {
 
 func contains(text, name string) bool { return strings.Contains(text, " "+name+" ") }
 
-// addConditions picks facts about the path's entities, those that shrink the answer set most first. A condition whose
-// own query shows the answer would be a shortcut and is not used.
+// shortcut says whether one query from a name of the question shows the answer: the name alone, with the words of any
+// step, or with those of the condition it stands in (nil for the start).
+func (s *Space) shortcut(c *candidate, entity int, of *english.Phrase) bool {
+	answer := c.path[len(c.path)-1].to
+	name := s.g.Entities[entity].Name
+	if s.shows(s.g.Search(name, s.o.K), answer) || of != nil && s.shows(s.g.Search(name+" "+of.Query, s.o.K), answer) {
+		return true
+	}
+	return slices.ContainsFunc(c.path, func(h hop) bool {
+		return s.shows(s.g.Search(name+" "+h.phrase.Query, s.o.K), answer)
+	})
+}
+
+// addConditions picks facts about the path's entities, those that shrink the answer set most first. One whose name
+// would be a shortcut is not used.
 func (s *Space) addConditions(c *candidate) string {
 	if c.shape.Conditions == 0 {
 		return ""
@@ -154,7 +170,6 @@ func (s *Space) addConditions(c *candidate) string {
 	for i := range c.path {
 		onPath[c.path[i].to] = true
 	}
-	answer := c.path[len(c.path)-1].to
 	type option struct {
 		c    cond
 		size int
@@ -163,10 +178,6 @@ func (s *Space) addConditions(c *candidate) string {
 	for i := range c.path {
 		for _, f := range s.facts[c.path[i].to] {
 			if onPath[f.about] || english.HeadClass(s.norms[f.about][0]) == english.HeadDemonym {
-				continue
-			}
-			query := s.g.Entities[f.about].Name + " " + f.phrase.Query
-			if s.shows(s.g.Search(query, s.o.K), answer) {
 				continue
 			}
 			cd := cond{i + 1, f}
@@ -178,7 +189,7 @@ func (s *Space) addConditions(c *candidate) string {
 	sort.SliceStable(pool, func(i, j int) bool { return pool[i].size < pool[j].size })
 	used, said := map[int]bool{}, map[*english.Phrase]bool{}
 	for _, o := range pool {
-		if f := o.c.f; len(c.conds) < c.shape.Conditions && !used[f.about] && !said[f.phrase] {
+		if f := o.c.f; len(c.conds) < c.shape.Conditions && !used[f.about] && !said[f.phrase] && !s.shortcut(c, f.about, f.phrase) {
 			used[f.about], said[f.phrase] = true, true
 			c.conds = append(c.conds, o.c)
 		}

@@ -106,8 +106,8 @@ func TestLedger(t *testing.T) {
 			t.Errorf("%s has the shape %s, its walk says %s", q.ID, got, id.Shape)
 		}
 	}
-	early := []string{ReasonDeadEnd, ReasonDuplicate, ReasonStraddles, ReasonHubAnswer, ReasonHubInside, ReasonOneQuery, ReasonAmbiguous, ReasonUnreachable}
-	late := []string{ReasonConditions, ReasonNotUnique, ReasonWording, ReasonLeak, ReasonCapped, ReasonSplitFull, ReasonCrossShare}
+	early := []string{ReasonDeadEnd, ReasonDuplicate, ReasonStraddles, ReasonHubAnswer, ReasonHubInside, ReasonAmbiguous, ReasonOneQuery, ReasonUnreachable}
+	late := []string{ReasonOneQuery, ReasonConditions, ReasonNotUnique, ReasonWording, ReasonLeak, ReasonCapped, ReasonSplitFull, ReasonCrossShare}
 	for _, e := range res.Ledger {
 		switch {
 		case e.State == StateAccepted && (e.Reason != "" || e.Shape == "" || ids[e.ID].ID == ""):

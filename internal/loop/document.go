@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/configs"
 	"github.com/quarry-rl/quarry/datasets"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 	"github.com/quarry-rl/quarry/internal/report"
@@ -70,8 +71,10 @@ func (r *run) document(started time.Time) (*report.Doc, error) {
 	d.StartAfresh = "rm -r " + rel
 	d.Next = []string{
 		"open " + filepath.Join(rel, ReportHTML),
-		"quarry eval --kg " + r.record("kg").Dir + " --questions " + r.at("filter", HeldoutFile) + " --weights " + r.at("sft", WeightsFile),
-		"quarry check " + r.o.Command + " > my.yaml && quarry run my.yaml",
+		"quarry eval --kg " + r.record("kg").Dir + " --questions " + r.at("filter", HeldoutFile) + " --weights " + r.at("sft", WeightsFile) + " --spec " + r.o.Command + " --name sft",
+	}
+	if configs.IsPreset(r.o.Command) {
+		d.Next = append(d.Next, "quarry check "+r.o.Command+" > my.yaml && quarry run my.yaml")
 	}
 	d.Seconds = time.Since(started).Seconds()
 	var ru syscall.Rusage
@@ -260,6 +263,12 @@ func (r *run) notes(d *report.Doc) {
 	if n := r.sft.Dropped["expert_unscorable"]; n > 0 {
 		add("%d of %d questions given to the expert had no candidate that follows the path and were dropped (expert_unscorable).", n, r.sft.Asked)
 	}
+	kept := 0
+	for _, n := range r.synth.Cross {
+		kept += n
+	}
+	add("%d of %d questions cross documents; of the %d kept train questions %d do.", kept, r.synth.Accepted, r.filter.Kept, r.filter.KeptCross)
+	add("%d of %d questions have one answer by their path alone: their conditions are further evidence, not needed to tell the answer.", r.synth.PathAlone, r.synth.Accepted)
 	add("The policy is the embedded one: a log-linear choice among enumerated searches and answers, not a language model.")
 }
 

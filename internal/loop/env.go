@@ -120,6 +120,9 @@ func (e *Env) Play(ctx context.Context, eng agent.Engine, a Attempt) (*quarry.Ep
 	}
 	card := rewards.ScoreEpisode(ep, a.Question, rewards.Config{})
 	ep.Scorecard = &card
+	if !card.ORM.Scored { // what happened to the episode is not its fault: never a failure, always a reason to stop or retry
+		return nil, &quarry.Error{Op: "play", Kind: quarry.KindUnavailable, Subject: a.EpisodeID, Msg: "no outcome: " + card.ORM.Reason + " " + ep.FailureMsg, Hint: "the same command again goes on"}
+	}
 	return ep, nil
 }
 
@@ -150,8 +153,8 @@ func seedOf(seed uint64, parts ...string) uint64 {
 }
 
 // each runs f for 0..n-1, at most limit at once, and tells progress.
-func (e *Env) each(ctx context.Context, n int, note string, f func(ctx context.Context, i int) error) error {
-	eg, ctx := errgroup.WithContext(ctx)
+func (e *Env) each(parent context.Context, n int, note string, f func(ctx context.Context, i int) error) error {
+	eg, ctx := errgroup.WithContext(parent)
 	eg.SetLimit(max(e.Spec.Concurrency, 1))
 	done := make(chan struct{}, n)
 	for i := range n {
@@ -171,6 +174,9 @@ func (e *Env) each(ctx context.Context, n int, note string, f func(ctx context.C
 		})
 	}
 	err := eg.Wait()
+	if err == nil {
+		err = parent.Err() // the items in flight may have ended well
+	}
 	if errors.Is(err, context.Canceled) {
 		return &quarry.Error{Op: note, Kind: quarry.KindCanceled, Msg: "stopped on request", Hint: "the same command again resumes", Err: err}
 	}

@@ -151,9 +151,9 @@ func BuildS1(eps []*quarry.Episode, dir, source, license string) (Built, error) 
 	return publish(b, dir, rows, datasets.Meta{Producer: "quarry build sft", License: license, Note: "Episodes that end in the right answer without a failed call or a malformed turn."})
 }
 
-// BuildD1 publishes pairs of episodes of one task of which exactly one is right, at most perTask of each task.
-func BuildD1(eps []*quarry.Episode, dir, license string, perTask int) (Built, error) {
-	b := Built{Given: len(eps), LeftOut: map[string]int{}}
+// pairRows pairs the episodes of each task of which exactly one is right, at most perTask of each task.
+func pairRows(eps []*quarry.Episode, perTask int) (rows []datasets.D1, left map[string]int, err error) {
+	left = map[string]int{}
 	var order []string
 	tasks := map[string][]*quarry.Episode{}
 	for _, ep := range eps {
@@ -162,25 +162,36 @@ func BuildD1(eps []*quarry.Episode, dir, license string, perTask int) (Built, er
 		}
 		tasks[ep.TaskID] = append(tasks[ep.TaskID], ep)
 	}
-	var rows []datasets.D1
 	for _, id := range order {
-		pairs, left, err := dpo.Pairs(tasks[id], perTask)
+		pairs, skipped, err := dpo.Pairs(tasks[id], perTask)
 		if err != nil {
-			return b, err
+			return nil, left, err
 		}
-		for reason, n := range left {
-			b.LeftOut[reason] += n
+		for reason, n := range skipped {
+			left[reason] += n
 		}
 		for _, p := range pairs {
 			r, err := datasets.D1FromPair(p)
 			if err != nil {
-				return b, err
+				return nil, left, err
 			}
 			rows = append(rows, r)
 		}
 	}
-	b.Used = 2 * len(rows)
-	return publish(b, dir, rows, datasets.Meta{Producer: "quarry build dpo", License: license, Note: "Pairs of episodes of one question of which exactly one is right; both sides clean."})
+	return rows, left, nil
+}
+
+func pairMeta(license string) datasets.Meta {
+	return datasets.Meta{Producer: "quarry build dpo", License: license, Note: "Pairs of episodes of one question of which exactly one is right; both sides clean."}
+}
+
+// BuildD1 publishes pairs of episodes of one task of which exactly one is right, at most perTask of each task.
+func BuildD1(eps []*quarry.Episode, dir, license string, perTask int) (Built, error) {
+	rows, left, err := pairRows(eps, perTask)
+	if err != nil {
+		return Built{}, err
+	}
+	return publish(Built{Given: len(eps), Used: 2 * len(rows), LeftOut: left}, dir, rows, pairMeta(license))
 }
 
 // BuildR1 publishes the questions of one part as RL prompts; "" takes all parts.

@@ -112,6 +112,13 @@ func (e *Env) Pivot(ctx context.Context, rlDir string, rl RLFacts, kept, out str
 	if err := writeLines(filepath.Join(out, TasksFile), tasks); err != nil {
 		return f, err
 	}
+	if n := rl.Failed - f.Failed; n > 0 { // of each group one failed episode is kept, and so many a step
+		f.Failed += n
+		f.NotLocated["not_kept"] = n
+	}
+	if e.Spec.Pivot.Steps == 0 {
+		return f, nil
+	}
 	f.RL, err = e.RL(ctx, RLRun{Name: "pivot", Dir: out, Parent: filepath.Join(rlDir, rl.Weights), Steps: e.Spec.Pivot.Steps, FirstStep: len(rl.Steps) + 1,
 		Questions: questions, TaskAt: mixTasks(e.fullTasks(qs, "pivot"), tasks, e.Spec.Pivot.Share), Schedule: rl.Schedule})
 	return f, err

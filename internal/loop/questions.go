@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ type SynthFacts struct {
 	BySplit  map[quarry.Split]int `json:"by_split"`
 	Cross    map[quarry.Split]int `json:"cross_document"`
 	ByShape  map[string]int       `json:"by_shape"`
+
+	PathAlone int `json:"unique_by_path_alone"` // questions whose conditions are not needed for a single answer
 }
 
 func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) }
@@ -70,6 +73,12 @@ func (e *Env) Synthesise(ctx context.Context, out string) (SynthFacts, error) {
 			f.Cross[q.Split]++
 		}
 		f.ByShape[fmt.Sprintf("%d+%d", q.Hops(), q.Conditions())]++
+		var cert struct {
+			Alone int `json:"answers_by_path_alone"`
+		}
+		if json.Unmarshal(q.Certificate, &cert) == nil && cert.Alone == 1 && q.Conditions() > 0 {
+			f.PathAlone++
+		}
 	}
 	if err := writeLines(filepath.Join(out, LedgerFile), res.Ledger); err != nil {
 		return f, err

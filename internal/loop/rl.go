@@ -131,6 +131,9 @@ func (e *Env) RL(ctx context.Context, r RLRun) (RLFacts, error) {
 			f.Schedule, version = rec.Schedule, int(a.Version)
 		}
 	}
+	if len(f.Steps) == r.Steps { // all acknowledged, and perhaps drained, before the stage could be marked as done
+		return e.finish(ctx, r, live, f, version)
+	}
 	eng, err := e.StartEngine(ctx, r.weights(version), version)
 	if err != nil {
 		return f, err
@@ -161,6 +164,11 @@ func (e *Env) RL(ctx context.Context, r RLRun) (RLFacts, error) {
 			e.Progress.Update(len(f.Steps), r.Steps, stepNote(rec))
 		}
 	}
+	return e.finish(ctx, r, live, f, version)
+}
+
+// finish drains the coordinator, which may be drained already, and fills in the facts.
+func (e *Env) finish(ctx context.Context, r RLRun, live *rollout.Live, f RLFacts, version int) (RLFacts, error) {
 	if err := live.Drain(ctx); err != nil {
 		return f, err
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/quarry-rl/quarry/jobs"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
 	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/english"
+	"github.com/quarry-rl/quarry/rollout/pocket"
+	"github.com/quarry-rl/quarry/rollout/world"
 )
 
 // StageProgress draws the line of the stage that runs.
@@ -49,7 +52,7 @@ const (
 	logicEval   = 1
 )
 
-// graph is a run under way: the records and facts of the stages that are done.
+// run is a run under way: the records and facts of the stages that are done.
 type run struct {
 	o    Options
 	dir  *jobs.RunDir
@@ -107,7 +110,7 @@ func (r *run) at(stage string, parts ...string) string {
 func stage[F any](ctx context.Context, r *run, name string, logic int, resumable bool, spec any, inputs []string, facts *F, result func(F) string,
 	work func(ctx context.Context, dir string) (F, []string, error)) error {
 	r.o.Progress.Stage(name)
-	s := jobs.Stage{Name: name, Logic: logic, Spec: spec, Seed: r.o.Spec.Seed, Resumable: resumable,
+	s := jobs.Stage{Name: name, Logic: logic, Spec: keyed{spec, english.Version(), pocket.FeatureSetName, world.Passages, r.o.Endpoint}, Seed: r.o.Spec.Seed, Resumable: resumable,
 		Run: func(ctx context.Context, dir string) (jobs.Result, error) {
 			f, files, err := work(ctx, dir)
 			return jobs.Result{Files: files, Facts: f}, err
@@ -214,6 +217,15 @@ func (r *run) runDPO(ctx context.Context) error {
 		})
 }
 
+// keyed is what enters the key of every stage beside its part of the spec: what reads, searches and answers.
+type keyed struct {
+	Spec     any
+	English  string
+	Features string
+	Passages int
+	Endpoint string
+}
+
 // rlSpec is what enters the key of an RL phase.
 type rlSpec struct {
 	RL       configs.RL
@@ -243,7 +255,11 @@ func (r *run) runPivot(ctx context.Context) error {
 	return stage(ctx, r, "pivot", logicPivot, true, rlSpec{RL: s.RL, Pivot: &s.Pivot, Budget: s.Budget, Schedule: s.Schedule, Logic: trainer.Logic}, []string{"kg", "filter", "rl"}, &r.pivot, pivotNote,
 		func(ctx context.Context, dir string) (PivotFacts, []string, error) {
 			f, err := r.env.Pivot(ctx, r.record("rl").Dir, r.rl, r.at("filter", KeptFile), dir)
-			return f, []string{TasksFile, "weights", "t1"}, err
+			files := []string{TasksFile}
+			if s.Pivot.Steps > 0 {
+				files = append(files, "weights", "t1")
+			}
+			return f, files, err
 		})
 }
 

@@ -81,7 +81,7 @@ func (st *step) record(number, version int, sched rewards.ScheduleState, stale r
 			}
 			if right(ep) {
 				ok++
-			} else if ep.Kind == quarry.TaskFull {
+			} else if ep.Kind == quarry.TaskFull && ep.Scorecard.ORM.Scored {
 				rec.Failed++
 			}
 			if lo, hi := ep.Thread.VersionRange(); lo >= 0 {

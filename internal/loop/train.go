@@ -114,15 +114,18 @@ func (e *Env) DPO(ctx context.Context, kept, parent, out string) (DPOFacts, erro
 		return f, err
 	}
 	f.Questions, f.Episodes = len(qs), len(eps)
-	data := filepath.Join(out, "d1")
-	built, err := BuildD1(eps, data, e.Spec.License, 1)
+	rows, left, err := pairRows(eps, 1)
 	if err != nil {
 		return f, err
 	}
-	f.Pairs, f.NoPair = int(built.Rows), built.LeftOut
+	f.Pairs, f.NoPair = len(rows), left
 	if f.Pairs < d.MinPairs {
 		f.Skipped = fmt.Sprintf("%d pairs, fewer than dpo.min_pairs %d", f.Pairs, d.MinPairs)
 		return f, copyFile(parent, target)
+	}
+	data := filepath.Join(out, "d1")
+	if err := writeRows(data, rows, pairMeta(e.Spec.License)); err != nil {
+		return f, err
 	}
 	f.Version = w.Version + 1
 	f.Train, err = e.Trainer.DPO(ctx, trainer.DPOJob{Data: data, Parent: parent, Out: target, Version: f.Version, Beta: d.Beta, Epochs: d.Epochs, LearningRate: d.LearningRate})

@@ -78,7 +78,7 @@ func (r Reasons) Sorted() []string {
 // Stage is one node of the run's graph.
 type Stage struct {
 	Name            string  `json:"name"`
-	Digest          string  `json:"digest"`           // of the stage's inputs
+	Digest          string  `json:"digest"`           // of the stage's result files
 	Seconds         float64 `json:"seconds"`          // spent by this command, near 0 when cached
 	Cached          bool    `json:"cached"`           // taken from an earlier command
 	ComputedSeconds float64 `json:"computed_seconds"` // spent when it was computed; equals Seconds unless cached
@@ -126,7 +126,7 @@ type SFT struct {
 	Episodes  int     `json:"episodes"`
 	Used      int     `json:"used"`
 	Dropped   Reasons `json:"dropped"`
-	LossFirst float64 `json:"loss_first"` // mean negative log-likelihood per trained token, nats
+	LossFirst float64 `json:"loss_first"` // mean negative log-likelihood of an assistant turn, nats
 	LossLast  float64 `json:"loss_last"`
 }
 

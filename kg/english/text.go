@@ -4,6 +4,8 @@
 package english
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/quarry-rl/quarry"
@@ -11,6 +13,12 @@ import (
 
 // Analyser names the tokeniser, stop list and stemmer; an index built by another one is not comparable.
 const Analyser = "english/1"
+
+// Version changes with the analyser and with the table of phrases: what was made with another one is made anew.
+func Version() string {
+	sum := sha256.Sum256([]byte(table))
+	return Analyser + "-" + hex.EncodeToString(sum[:8])
+}
 
 var stop = set("a an the of in on at by for to from with and or is was are were be been as it its that this which who whom whose when where into there then there has have had he she his her they their also other one behind work person place thing")
 

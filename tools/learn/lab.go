@@ -106,13 +106,26 @@ func (l *lab) command(ctx context.Context, args ...string) ([]byte, outcome, err
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
+		err = fmt.Errorf("quarry %s: %w: %s", args[0], err, lastLines(stderr.String(), 3))
+		switch {
+		case ctx.Err() != nil:
 			err = errors.Join(context.Cause(ctx), err)
+		case outside(err):
+			err = errors.Join(errStopped, err)
 		}
-		return nil, outcome{}, fmt.Errorf("quarry %s: %w: %s", args[0], err, lastLines(stderr.String(), 3))
+		return nil, outcome{}, err
 	}
 	o := outcome{wall: time.Since(began).Seconds(), cpu: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}
 	return stdout.Bytes(), o, nil
+}
+
+// errStopped marks a run that neither ended nor failed by itself. It says nothing about learning.
+var errStopped = errors.New("a run was stopped from outside, nothing is measured")
+
+// outside says whether a run could not start, was killed, or ended as the program does when it is asked to stop.
+func outside(err error) bool {
+	var exit *exec.ExitError
+	return !errors.As(err, &exit) || exit.ExitCode() == 130 || exit.ExitCode() < 0
 }
 
 func lastLines(s string, n int) string {

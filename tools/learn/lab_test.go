@@ -96,6 +96,27 @@ func TestCommandIsBounded(t *testing.T) {
 	}
 }
 
+// TestStoppedRunsWriteNothing: a run that is stopped or killed from outside is no result, one that fails is.
+func TestStoppedRunsWriteNothing(t *testing.T) {
+	for _, tc := range []struct {
+		run  string // what the program does when it is told to run
+		code int
+	}{{"exit 130", 2}, {"kill -KILL $$", 2}, {"kill -TERM $$", 2}, {"rm -f \"$0\"; exit 0", 2}, {"exit 7", 1}} {
+		dir := t.TempDir()
+		binary, file := filepath.Join(dir, "quarry"), filepath.Join(dir, "learn.json")
+		script := "#!/bin/sh\nif [ $1 = check ]; then echo '{\"seed\":1,\"rl\":{\"advantage\":\"normal\"},\"eval\":{\"every\":2}}'; exit; fi\n" + tc.run + "\n"
+		if err := os.WriteFile(binary, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		code := run(t.Context(), []string{"-quarry", binary, "-root", dir, "-state", filepath.Join(dir, "state"), "-json", file}, &out, &errs)
+		_, err := os.Stat(file)
+		if code != tc.code || (err == nil) != (tc.code == 1) {
+			t.Errorf("%s: code %d, file: %v\n%s", tc.run, code, err, errs.String())
+		}
+	}
+}
+
 func TestBadFlags(t *testing.T) {
 	for _, args := range [][]string{{"-seeds", "0"}, {"-seeds", "x"}, {"demo"}, {"-timeout", "0s"}, {"-quarry", filepath.Join(t.TempDir(), "none")}} {
 		var out, errs bytes.Buffer

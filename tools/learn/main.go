@@ -111,6 +111,9 @@ func suite(ctx context.Context, o options, stdout, stderr io.Writer) (ok bool, e
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
+		if errors.Is(err, errStopped) {
+			return false, err
+		}
 		if err != nil {
 			s.Error = err.Error()
 			fmt.Fprintf(stderr, "seed %d: %v\n", n, err)
