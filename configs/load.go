@@ -91,6 +91,10 @@ func readFile(op, path string) ([]byte, error) {
 // Parse reads the text of a spec over Default and validates it; file names it in errors and gives a spec without a
 // name its name. All problems are reported, joined, each of KindInvalid with "file:line:col" as Subject.
 func Parse(file string, src []byte) (Run, error) {
+	if n := bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{")); len(src) > maxSpecBytes || n > maxSpecBrackets {
+		return Run{}, &quarry.Error{Op: opSpec, Kind: quarry.KindInvalid, Subject: file, Msg: fmt.Sprintf("%d bytes with %d brackets, expected at most %d and %d", len(src), n, maxSpecBytes, maxSpecBrackets),
+			Hint: "is this the spec? a spec is a page of YAML"}
+	}
 	run := Default()
 	run.APIVersion, run.Kind = "", "" // both must stand in the file
 	base := filepath.Base(file)
@@ -137,6 +141,12 @@ func (r Run) YAML() ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// A spec is read with bounds: the library's memory grows with the square of the depth of brackets.
+const (
+	maxSpecBytes    = 1 << 20
+	maxSpecBrackets = 1000
+)
 
 // plain is text that YAML reads as itself; the library leaves more unquoted than its own reader takes back ("? !").
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/.-]*$`)

@@ -75,6 +75,7 @@ func (r Run) problems() []problem {
 	c.require(named, "name", r.Name, "a folder name: a letter or digit, then at most 63 letters, digits, dots, dashes or underscores")
 	c.require(r.Data != "", "data", r.Data, "a folder")
 	c.atLeast("concurrency", r.Concurrency, 1)
+	c.require(r.Concurrency <= 10_000, "concurrency", r.Concurrency, "at most 10000 episodes in flight")
 	r.Synth.check(&c)
 	c.require(r.Synth.CertTop <= world.Passages, "synth.cert_top", r.Synth.CertTop,
 		fmt.Sprintf("at most %d: evidence below the search tool's last passage is never seen", world.Passages))
@@ -99,6 +100,7 @@ func (r Run) problems() []problem {
 	c.atLeast("eval.attempts", r.Eval.Attempts, 1)
 	c.atLeast("eval.every", r.Eval.Every, 1)
 	c.atLeast("eval.bootstrap", r.Eval.Bootstrap, 100)
+	c.require(r.Eval.Bootstrap <= 1_000_000, "eval.bootstrap", r.Eval.Bootstrap, "at most 1000000")
 	c.atLeast("budget.turns", r.Budget.Turns, 1)
 	c.atLeast("budget.tool_calls", r.Budget.ToolCalls, 0)
 	c.atLeast("budget.new_tokens", r.Budget.NewTokens, 1)
@@ -143,7 +145,9 @@ func (s Synth) check(c *checker) {
 func (r RL) check(c *checker) {
 	c.atLeast("rl.steps", r.Steps, 1)
 	c.atLeast("rl.groups", r.Groups, 1)
+	c.require(r.Groups <= 100_000, "rl.groups", r.Groups, "at most 100000")
 	c.atLeast("rl.group_size", r.GroupSize, 2)
+	c.require(r.GroupSize <= 1024, "rl.group_size", r.GroupSize, "at most 1024")
 	c.positive("rl.learning_rate", r.LearningRate)
 	c.require(r.Alpha > 0 && r.Alpha <= 1, "rl.alpha", r.Alpha, "a number > 0 and <= 1")
 	c.require(r.Beta >= 1 && !math.IsInf(r.Beta, 1), "rl.beta", r.Beta, "a number >= 1")

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/quarry-rl/quarry"
@@ -118,8 +119,8 @@ func decode(line string, into any) error {
 
 // oneLine refuses what would break a line of search results or a question.
 func oneLine(field, text string) error {
-	if strings.ContainsAny(text, "\n\r\x00") {
-		return fmt.Errorf("field %s: line breaks and NUL are not allowed", field)
+	if strings.IndexFunc(text, unicode.IsControl) >= 0 { // they would break a line of results, or steer a terminal
+		return fmt.Errorf("field %s: line breaks, NUL and other control characters are not allowed", field)
 	}
 	return nil
 }

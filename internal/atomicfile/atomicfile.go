@@ -49,6 +49,9 @@ func Create(path string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, Classify("create file", path, &os.PathError{Op: "create", Path: path, Err: syscall.EEXIST})
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a rename would replace the device itself
+		return nil, &quarry.Error{Op: "create file", Kind: quarry.KindInvalid, Subject: path, Msg: "is a device, pipe or socket", Hint: "name a file"}
+	}
 	tmp := tempName(path)
 	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

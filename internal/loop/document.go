@@ -256,6 +256,13 @@ func (r *run) notes(d *report.Doc) {
 		if last.Cross != nil && last.Single != nil {
 			add("With the last weights, questions across documents succeed in %.1f %%, those within one document in %.1f %%.", 100**last.Cross, 100**last.Single)
 		}
+		if a, b := by["sft"], last; a.N > 0 && b.Name != a.Name {
+			apart := "overlap"
+			if b.Lo > a.Hi || a.Lo > b.Hi {
+				apart = "do not overlap"
+			}
+			add("Against SFT the last weights differ by %+.1f points; the two intervals %s (the run's controls over several seeds say more).", 100*(b.Success-a.Success), apart)
+		}
 		if by["sft"].N > 0 && last.Greedy-by["sft"].Greedy < (last.Success-by["sft"].Success)/2 {
 			add("Greedy success moved from %.3f to %.3f after SFT: most of the gain at T=1 is sharpening.", by["sft"].Greedy, last.Greedy)
 		}

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -127,11 +128,17 @@ func (e *Env) RL(ctx context.Context, r RLRun) (RLFacts, error) {
 			if err := json.Unmarshal(a.Record, &rec); err != nil {
 				return f, &quarry.Error{Op: "rl", Kind: quarry.KindCorrupt, Subject: a.ID, Msg: "the journal's step record is not readable", Err: err, Hint: "start afresh in another state directory"}
 			}
+			if err := sameBatch(filepath.Join(r.Dir, rec.T1), rec.T1Digest); err != nil {
+				return f, err
+			}
 			f.Steps = append(f.Steps, rec)
 			f.Schedule, version = rec.Schedule, int(a.Version)
 		}
 	}
 	if len(f.Steps) == r.Steps { // all acknowledged, and perhaps drained, before the stage could be marked as done
+		if err := live.Start(ctx); err != nil {
+			return f, err
+		}
 		return e.finish(ctx, r, live, f, version)
 	}
 	eng, err := e.StartEngine(ctx, r.weights(version), version)
@@ -180,6 +187,19 @@ func (e *Env) finish(ctx context.Context, r RLRun, live *rollout.Live, f RLFacts
 	return f, live.Close()
 }
 
+// sameBatch checks that an acknowledged batch is still what was trained on.
+func sameBatch(dir, digest string) error {
+	ds, err := datasets.Open(dir)
+	if err == nil && ds.Manifest.Digest() != digest {
+		err = errors.New("its digest is not the acknowledged one")
+	}
+	if err != nil {
+		return &quarry.Error{Op: "rl", Kind: quarry.KindCorrupt, Subject: dir, Msg: "an acknowledged batch changed on disk", Err: err,
+			Hint: "remove the folder " + filepath.Dir(filepath.Dir(dir)) + " to run the RL stage anew"}
+	}
+	return nil
+}
+
 func stepNote(r StepRecord) string {
 	if r.Means.ORM == nil {
 		return fmt.Sprintf("step %d", r.Step)
@@ -209,6 +229,9 @@ type runner struct {
 
 // RunEpisode implements rollout.Runner.
 func (r *runner) RunEpisode(ctx context.Context, a rollout.Assignment) (*quarry.Episode, error) {
+	if r.engine == nil { // only to be drained: all batches are acknowledged
+		return nil, &quarry.Error{Op: "rollout", Kind: quarry.KindCanceled, Subject: a.EpisodeID, Msg: "the run has all its batches"}
+	}
 	q := r.questions[a.Task.QuestionID]
 	if q == nil {
 		return nil, &quarry.Error{Op: "rollout", Kind: quarry.KindNotFound, Subject: "question " + a.Task.QuestionID, Msg: "not among the questions of this run"}
