@@ -29,7 +29,7 @@ help:
 	@echo 'make clean       remove what these targets built'
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/quarry ./cmd/quarry
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o bin/quarry ./cmd/quarry
 
 # Suites: name, budget in minutes on 2 cores with warm caches, command.
 test: need

@@ -105,6 +105,17 @@ type ToolEvent struct {
 	Output    string     `json:"output"` // what the model saw
 }
 
+// Query is what the call asks for, folded; a call without a "query" is told from others by its whole arguments.
+func (e ToolEvent) Query() string {
+	var args struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal([]byte(e.Arguments), &args) == nil && args.Query != "" {
+		return Normalize(args.Query)
+	}
+	return e.Arguments
+}
+
 // Turn is one model call: the half-open token range it sampled within its thread, how it ended, the events that followed.
 type Turn struct {
 	Start    int         `json:"start"`

@@ -81,7 +81,8 @@ type Question struct {
 	License     string          `json:"license"`
 	Entities    []Named         `json:"entities"` // what the process reward counts: path entities not named in the question
 	Path        Walk            `json:"path"`
-	Atoms       []Atom          `json:"atoms"`
+	Atoms       []Atom          `json:"atoms"`      // of the path's hops, then of the conditions
+	Conditions  []Statement     `json:"conditions"` // what only narrows the answer, with its evidence
 	AnswerSet   int             `json:"answer_set"` // bindings of ?a on the whole graph
 	Certificate json.RawMessage `json:"certificate"`
 	Difficulty  json.RawMessage `json:"difficulty,omitempty"` // attempts per skill level, set by the filter
@@ -91,9 +92,6 @@ type Question struct {
 
 // Hops is the number of statements on the evidence path.
 func (q *Question) Hops() int { return len(q.Path) }
-
-// Conditions is the number of statements that only narrow the answer.
-func (q *Question) Conditions() int { return len(q.Atoms) - len(q.Path) }
 
 // Docs lists the distinct evidence documents of the path in order of first use.
 func (q *Question) Docs() []string {

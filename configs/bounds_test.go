@@ -18,7 +18,8 @@ func TestParseIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, huge := range []string{"concurrency: 1000000000", "synth: {walks: 9000000000000000000}", "eval: {bootstrap: 9000000000000000000}", "rl: {group_size: 1000000000000}"} {
+	for _, huge := range []string{"concurrency: 1000000000", "synth: {walks: 9000000000000000000}", "eval: {bootstrap: 9000000000000000000}", "rl: {group_size: 1000000000000}",
+		"eval: {attempts: 99999999999}", "dpo: {samples: 99999999999}", "filter: {max_attempts: 99999999999}", "filter: {closed_book: 99999999999}", "filter: {single_query: 99999999999}"} {
 		if _, err := Parse("f.yaml", []byte(head+huge+"\n")); quarry.KindOf(err) != quarry.KindInvalid {
 			t.Errorf("%s: %v", huge, err)
 		}

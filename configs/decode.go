@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -47,6 +48,7 @@ func decode(op, file string, src []byte, out any) (map[string]string, error) {
 }
 
 func (d *decoder) parse(src []byte) (ast.Node, error) {
+	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf")) // the mark some editors put before UTF-8
 	if len(src) > maxBytes {
 		return nil, d.bad(d.file, fmt.Sprintf("file has %d bytes, expected at most %d", len(src), maxBytes), "")
 	}
@@ -60,9 +62,9 @@ func (d *decoder) parse(src []byte) (ast.Node, error) {
 		var ye yaml.Error
 		if errors.As(err, &ye) && ye.GetToken() != nil {
 			p := ye.GetToken().Position
-			return nil, d.bad(fmt.Sprintf("%s:%d:%d", d.file, p.Line, p.Column), "not YAML: "+ye.GetMessage(), "")
+			return nil, d.bad(fmt.Sprintf("%s:%d:%d", d.file, p.Line, p.Column), "not YAML: "+ye.GetMessage(), d.sample())
 		}
-		return nil, d.bad(d.file, "not YAML: "+err.Error(), "")
+		return nil, d.bad(d.file, "not YAML: "+err.Error(), d.sample())
 	}
 	var bodies []ast.Node
 	for _, doc := range f.Docs {
@@ -77,6 +79,14 @@ func (d *decoder) parse(src []byte) (ast.Node, error) {
 		return nil, nil
 	}
 	return bodies[0], nil
+}
+
+// sample says where to see such a file.
+func (d *decoder) sample() string {
+	if d.op == opSpec {
+		return "quarry check demo prints a spec to start from"
+	}
+	return ""
 }
 
 func (d *decoder) bad(subject, msg, hint string) error {

@@ -76,7 +76,8 @@ func readFile(op, path string) ([]byte, error) {
 	case err != nil:
 		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Err: err}
 	case !info.Mode().IsRegular():
-		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Msg: "not a regular file, expected a YAML file"}
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path, Msg: "not a regular file, expected a YAML file",
+			Hint: "name the file itself"}
 	case info.Size() > maxBytes:
 		return nil, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: path,
 			Msg: fmt.Sprintf("file has %d bytes, expected at most %d", info.Size(), maxBytes)}

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -129,6 +130,34 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// TestPrintedSpecHasNoEmptyPart: kg has no keys, so a printed spec leaves it out; one that has it is read still.
+func TestPrintedSpecHasNoEmptyPart(t *testing.T) {
+	const head = "apiVersion: quarry/v1alpha1\nkind: Run\n"
+	run, err := Parse("x.yaml", []byte(head+"kg: {}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := run.YAML()
+	if err != nil || strings.Contains(string(text), "kg") || strings.Contains(string(text), "{}") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if js, err := json.Marshal(run); err != nil || strings.Contains(string(js), "{}") {
+		t.Errorf("%v\n%s", err, js)
+	}
+}
+
+// TestByteOrderMark: what some editors put before UTF-8 text is no part of it, and positions count from after it.
+func TestByteOrderMark(t *testing.T) {
+	const bom = "\xef\xbb\xbf"
+	if _, err := Parse("x.yaml", []byte(bom+"apiVersion: quarry/v1alpha1\nkind: Run\n")); err != nil {
+		t.Error(err)
+	}
+	_, err := Parse("x.yaml", []byte(bom+"apiVersion: quarry/v1alpha1\nkind: Run\nsede: 3\n"))
+	if err == nil || !strings.Contains(err.Error(), "x.yaml:3:1") {
+		t.Errorf("%v, want it at x.yaml:3:1", err)
+	}
+}
+
 func TestSyntaxErrorsNameTheLine(t *testing.T) {
 	for src, want := range map[string]string{
 		head + "rl: {steps: 1\n":         "f.yaml:3:",
@@ -158,7 +187,7 @@ func TestLoadFiles(t *testing.T) {
 		"demo-smal": `not_found demo-smal: no such file or preset | did you mean demo-small? presets: demo, demo-small`,
 		"x/none":    `not_found x/none: no such file or preset | give the path of a spec file, or a preset: demo, demo-small`,
 		"../demo":   `not_found ../demo: no such file or preset | give the path of a spec file, or a preset: demo, demo-small`,
-		dir:         `invalid ` + dir + `: not a regular file, expected a YAML file`,
+		dir:         `invalid ` + dir + `: not a regular file, expected a YAML file | name the file itself`,
 	} {
 		_, err := Load(arg)
 		if diff := cmp.Diff([]string{want}, flat(err)); diff != "" {

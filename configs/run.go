@@ -29,7 +29,7 @@ type Run struct {
 	// Concurrency is the number of episodes in flight; it changes the time a run takes, and no digest of synth, sft or dpo.
 	Concurrency int `json:"concurrency" yaml:"concurrency"`
 
-	KG       KG       `json:"kg" yaml:"kg"`
+	KG       KG       `json:"kg,omitzero" yaml:"kg,omitzero"`
 	Synth    Synth    `json:"synth" yaml:"synth"`
 	Filter   Filter   `json:"filter" yaml:"filter"`
 	SFT      SFT      `json:"sft" yaml:"sft"`

@@ -54,6 +54,11 @@ func (c *checker) atLeast(path string, value, low int) {
 	c.require(value >= low, path, value, fmt.Sprintf("a whole number >= %d", low))
 }
 
+// tries is a number of attempts at one question: all questions' attempts are held at once.
+func (c *checker) tries(path string, value, low int) {
+	c.require(value >= low && value <= MaxTries, path, value, fmt.Sprintf("a whole number from %d to %d", low, MaxTries))
+}
+
 // share is a number from 0 to 1, both included.
 func (c *checker) share(path string, value float64) {
 	c.require(value >= 0 && value <= 1, path, value, "a number from 0 to 1")
@@ -79,16 +84,17 @@ func (r Run) problems() []problem {
 	r.Synth.check(&c)
 	c.require(r.Synth.CertTop <= world.Passages, "synth.cert_top", r.Synth.CertTop,
 		fmt.Sprintf("at most %d: evidence below the search tool's last passage is never seen", world.Passages))
-	c.atLeast("filter.attempts", r.Filter.Attempts, 1)
+	c.tries("filter.attempts", r.Filter.Attempts, 1)
 	c.require(r.Filter.MaxAttempts >= r.Filter.Attempts, "filter.max_attempts", r.Filter.MaxAttempts,
 		fmt.Sprintf("at least filter.attempts (%d)", r.Filter.Attempts))
-	c.atLeast("filter.closed_book", r.Filter.ClosedBook, 0)
-	c.atLeast("filter.single_query", r.Filter.SingleQuery, 0)
+	c.require(r.Filter.MaxAttempts <= MaxTries, "filter.max_attempts", r.Filter.MaxAttempts, fmt.Sprintf("at most %d", MaxTries))
+	c.tries("filter.closed_book", r.Filter.ClosedBook, 0)
+	c.tries("filter.single_query", r.Filter.SingleQuery, 0)
 	c.atLeast("sft.episodes", r.SFT.Episodes, 1)
 	c.atLeast("sft.epochs", r.SFT.Epochs, 1)
 	c.positive("sft.learning_rate", r.SFT.LearningRate)
 	c.require(r.SFT.L2 >= 0, "sft.l2", r.SFT.L2, "a number >= 0")
-	c.atLeast("dpo.samples", r.DPO.Samples, 2)
+	c.tries("dpo.samples", r.DPO.Samples, 2)
 	c.atLeast("dpo.min_pairs", r.DPO.MinPairs, 1)
 	c.positive("dpo.beta", r.DPO.Beta)
 	c.atLeast("dpo.epochs", r.DPO.Epochs, 1)
@@ -97,7 +103,7 @@ func (r Run) problems() []problem {
 	c.atLeast("pivot.steps", r.Pivot.Steps, 0)
 	c.share("pivot.share", r.Pivot.Share)
 	c.atLeast("pivot.max_tasks", r.Pivot.MaxTasks, 0)
-	c.atLeast("eval.attempts", r.Eval.Attempts, 1)
+	c.tries("eval.attempts", r.Eval.Attempts, 1)
 	c.atLeast("eval.every", r.Eval.Every, 1)
 	c.atLeast("eval.bootstrap", r.Eval.Bootstrap, 100)
 	c.require(r.Eval.Bootstrap <= 1_000_000, "eval.bootstrap", r.Eval.Bootstrap, "at most 1000000")
@@ -158,6 +164,9 @@ func (r RL) check(c *checker) {
 	c.positive("rl.temperature", r.Temperature)
 	c.oneOf("rl.advantage", r.Advantage, AdvantageNormal, AdvantagePermuted, AdvantageFlipped)
 }
+
+// MaxTries is the most attempts at one question.
+const MaxTries = 10_000
 
 // maxWalks bounds the memory of a synthesis.
 const maxWalks = 5_000_000

@@ -327,3 +327,11 @@ func removeShard(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// A dataset of older columns is refused by name, not taken for a damaged one.
+func TestOlderColumns(t *testing.T) {
+	_, err := parseManifest("q1/manifest.json", []byte(`{"schema":"quarry.dataset/1","kind":"Q1","schema_version":1,"files":[{"path":"data/a.parquet"}]}`))
+	if quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), "Q1 version 1 is older than version 2") || quarry.HintOf(err) == "" {
+		t.Errorf("%v, hint %q", err, quarry.HintOf(err))
+	}
+}

@@ -85,9 +85,27 @@ func knownKinds() map[string]spec {
 	return map[string]spec{"Q1": Q1{}.spec(), "S1": S1{}.spec(), "D1": D1{}.spec(), "R1": R1{}.spec(), "T1": T1{}.spec()}
 }
 
+// manifestForm reads the version of a manifest's form alone: the rest of a newer one may have another shape. It is 0 when
+// there is none.
+func manifestForm(data []byte) (form int) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if json.Unmarshal(data, &head) != nil {
+		return 0
+	}
+	if version, ok := strings.CutPrefix(head.Schema, manifestSchema+"/"); ok {
+		_, _ = fmt.Sscanf(version, "%d", &form)
+	}
+	return form
+}
+
 // parseManifest reads and checks a manifest; name is its path for errors.
 func parseManifest(name string, data []byte) (Manifest, error) {
 	const rebuild = "build the dataset again, or copy it again from where it is whole"
+	if form := manifestForm(data); form > manifestVersion {
+		return Manifest{}, tooNew(name, "manifest", form, manifestVersion)
+	}
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		e := corrupt("open dataset", name, "not a manifest", rebuild)
@@ -97,14 +115,8 @@ func parseManifest(name string, data []byte) (Manifest, error) {
 	bad := func(format string, args ...any) (Manifest, error) {
 		return Manifest{}, corrupt("open dataset", name, fmt.Sprintf(format, args...), rebuild)
 	}
-	var form int
-	if family, version, _ := strings.Cut(m.Schema, "/"); family != manifestSchema {
+	if manifestForm(data) < 1 {
 		return bad("schema is %s, want %s/%d", shown(m.Schema), manifestSchema, manifestVersion)
-	} else if _, err := fmt.Sscanf(version, "%d", &form); err != nil || form < 1 {
-		return bad("schema is %s, want %s/%d", shown(m.Schema), manifestSchema, manifestVersion)
-	}
-	if form > manifestVersion {
-		return Manifest{}, tooNew(name, "manifest", form, manifestVersion)
 	}
 	sp, ok := knownKinds()[m.Kind]
 	switch {
@@ -114,6 +126,10 @@ func parseManifest(name string, data []byte) (Manifest, error) {
 		return Manifest{}, tooNew(name, m.Kind, m.SchemaVersion, sp.version)
 	case m.SchemaVersion < 1:
 		return bad("schema_version of %s is %d, want 1 to %d", m.Kind, m.SchemaVersion, sp.version)
+	case m.SchemaVersion < sp.version:
+		return Manifest{}, &quarry.Error{Op: "open dataset", Kind: quarry.KindInvalid, Subject: name,
+			Msg:  fmt.Sprintf("%s version %d is older than version %d, which this program reads", m.Kind, m.SchemaVersion, sp.version),
+			Hint: "build the dataset again with this program"}
 	case len(m.Files) == 0:
 		return bad("files is empty, want at least one shard")
 	}

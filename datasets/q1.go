@@ -3,6 +3,7 @@ package datasets
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/quarry-rl/quarry"
 )
@@ -22,6 +23,7 @@ type Q1 struct {
 	Entities    []Entity `parquet:"entities,list"`
 	Path        []Hop    `parquet:"path,list"`
 	Atoms       []Atom   `parquet:"atoms,list"`
+	Conditions  []Fact   `parquet:"conditions,list"`
 	AnswerSet   int32    `parquet:"answer_set"` // always 1
 	Certificate string   `parquet:"certificate"`
 	Difficulty  string   `parquet:"difficulty"`
@@ -34,6 +36,17 @@ type Entity struct {
 	ID      string   `parquet:"id"`
 	Name    string   `parquet:"name"`
 	Aliases []string `parquet:"aliases,list"`
+}
+
+// Fact is a statement beside the path that narrows the answer, with its evidence as in Hop.
+type Fact struct {
+	S          string `parquet:"s"`
+	P          string `parquet:"p,dict"`
+	O          string `parquet:"o"`
+	Doc        string `parquet:"doc"`
+	Start      int32  `parquet:"start"`
+	End        int32  `parquet:"end"`
+	TextSHA256 string `parquet:"text_sha256"`
 }
 
 // Hop is one statement of the evidence path: a byte span of a document and the hash of its text.
@@ -55,7 +68,7 @@ type Atom struct {
 	O string `parquet:"o"`
 }
 
-// Q1FromQuestion makes a row. The sentences of the path are left out: document, span and hash lead back to them.
+// Q1FromQuestion makes a row. The sentences of the evidence are left out: document, span and hash lead back to them.
 func Q1FromQuestion(q quarry.Question) Q1 {
 	row := Q1{
 		ID: q.ID, Text: q.Text, Answer: q.Answer, Aliases: q.Aliases, AnswerID: q.AnswerID, Lang: q.Lang, Source: q.Source,
@@ -72,10 +85,14 @@ func Q1FromQuestion(q quarry.Question) Q1 {
 	for _, a := range q.Atoms {
 		row.Atoms = append(row.Atoms, Atom(a))
 	}
+	for _, s := range q.Conditions {
+		row.Conditions = append(row.Conditions, Fact{S: s.Subject, P: s.Predicate, O: s.Object, Doc: s.Doc,
+			Start: int32Of(s.Start), End: int32Of(s.End), TextSHA256: s.TextSHA256})
+	}
 	return row
 }
 
-// Question is the inverse of Q1FromQuestion; the path's Text fields are empty, and so are lists without elements.
+// Question is the inverse of Q1FromQuestion; the Text fields of the evidence are empty, and so are lists without elements.
 func (r Q1) Question() quarry.Question {
 	q := quarry.Question{
 		ID: r.ID, Text: r.Text, Answer: r.Answer, Aliases: nonEmpty(r.Aliases), AnswerID: r.AnswerID, Lang: r.Lang,
@@ -92,13 +109,17 @@ func (r Q1) Question() quarry.Question {
 	for _, a := range r.Atoms {
 		q.Atoms = append(q.Atoms, quarry.Atom(a))
 	}
+	for _, f := range r.Conditions {
+		q.Conditions = append(q.Conditions, quarry.Statement{Subject: f.S, Predicate: f.P, Object: f.O, Doc: f.Doc,
+			Start: int(f.Start), End: int(f.End), TextSHA256: f.TextSHA256})
+	}
 	return q
 }
 
 func (r Q1) key() string { return r.ID }
 
 func (Q1) spec() spec {
-	return spec{kind: "Q1", version: 1, short: []string{"id", "lang", "source", "split", "license", "as_of"}}
+	return spec{kind: "Q1", version: 2, short: []string{"id", "lang", "source", "split", "license", "as_of"}}
 }
 
 func (r Q1) check(c *checker) {
@@ -139,6 +160,17 @@ func (r Q1) check(c *checker) {
 		c.filled("o", a.O)
 		c.leave()
 	}
+	if want := max(len(r.Atoms)-len(r.Path), 0); len(r.Conditions) != want {
+		c.fail("conditions", note(fmt.Sprintf("%d of them", len(r.Conditions))), fmt.Sprintf("%d, one for each atom after the path's", want))
+	}
+	for i, f := range r.Conditions {
+		c.enter("conditions", i)
+		f.check(c)
+		if n := len(r.Path) + i; n < len(r.Atoms) && !r.Atoms[n].says(f) {
+			c.fail("", f.S+" "+f.P+" "+f.O, fmt.Sprintf("the statement of atoms[%d]", n))
+		}
+		c.leave()
+	}
 	if r.AnswerSet != 1 {
 		c.fail("answer_set", r.AnswerSet, "1: an accepted question has one answer")
 	}
@@ -167,13 +199,23 @@ func (h Hop) to() string {
 }
 
 func (h Hop) check(c *checker) {
-	c.filled("s", h.S)
-	c.filled("p", h.P)
-	c.filled("o", h.O)
-	c.filled("doc", h.Doc)
-	c.atLeast("start", int64(h.Start), 0)
-	c.atLeast("end", int64(h.End), int64(h.Start)+1)
-	c.sha256("text_sha256", h.TextSHA256)
+	Fact{h.S, h.P, h.O, h.Doc, h.Start, h.End, h.TextSHA256}.check(c)
+}
+
+func (f Fact) check(c *checker) {
+	c.filled("s", f.S)
+	c.filled("p", f.P)
+	c.filled("o", f.O)
+	c.filled("doc", f.Doc)
+	c.atLeast("start", int64(f.Start), 0)
+	c.atLeast("end", int64(f.End), int64(f.Start)+1)
+	c.sha256("text_sha256", f.TextSHA256)
+}
+
+// says is whether the atom is the statement with variables in place of what is asked for.
+func (a Atom) says(f Fact) bool {
+	fits := func(term, id string) bool { return strings.HasPrefix(term, "?") || term == id }
+	return fits(a.S, f.S) && a.P == f.P && fits(a.O, f.O)
 }
 
 func (c *checker) texts(column string, list []string) {

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"unicode/utf8"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
 
-// WriteQuestionsJSONL writes one question a line with the keys of Q1 (and the path's sentences, when known), whole or
+// WriteQuestionsJSONL writes one question a line with the keys of Q1 (and the sentences of the evidence, when known), whole or
 // not at all. Questions are checked as Q1 rows; a bad one is an invalid error with its line.
 func WriteQuestionsJSONL(path string, qs []quarry.Question) error {
 	var b bytes.Buffer
@@ -35,9 +34,9 @@ func WriteQuestionsJSONL(path string, qs []quarry.Question) error {
 // ReadQuestionsJSONL reads what WriteQuestionsJSONL or another program wrote. Unknown keys, bad values, bad UTF-8 and
 // repeated ids are invalid errors that name file and line; empty lines are passed over.
 func ReadQuestionsJSONL(path string) ([]quarry.Question, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open("read questions", path)
 	if err != nil {
-		return nil, atomicfile.Classify("read questions", path, err)
+		return nil, err
 	}
 	defer f.Close()
 	return parseQuestions(path, f)
@@ -90,6 +89,11 @@ func checkLine(name string, n int, q quarry.Question, lines map[string]int) erro
 	for i, h := range q.Path {
 		if !utf8.ValidString(h.Text) {
 			return lineError(name, n, fmt.Sprintf("path[%d].text is not valid UTF-8", i), nil)
+		}
+	}
+	for i, s := range q.Conditions {
+		if !utf8.ValidString(s.Text) {
+			return lineError(name, n, fmt.Sprintf("conditions[%d].text is not valid UTF-8", i), nil)
 		}
 	}
 	if before, ok := lines[q.ID]; ok {

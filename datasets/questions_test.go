@@ -72,7 +72,9 @@ func TestWriteBadQuestions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "q.jsonl")
 	q := sampleQuestion(1)
 	q.Path[1].Text = "\xff"
-	for _, bad := range []quarry.Question{{ID: "x"}, sampleQuestion(0), q} {
+	odd := sampleQuestion(2)
+	odd.Conditions[0].Text = "\xff"
+	for _, bad := range []quarry.Question{{ID: "x"}, sampleQuestion(0), q, odd} {
 		err := WriteQuestionsJSONL(path, []quarry.Question{sampleQuestion(0), bad})
 		if quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), path+":2") {
 			t.Errorf("%s: %v", bad.ID, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -30,11 +29,16 @@ type Dataset struct {
 // newer schema version invalid, everything that does not fit the manifest corrupt.
 func Open(dir string) (*Dataset, error) {
 	path := filepath.Join(dir, manifestName)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &quarry.Error{Op: "open dataset", Kind: quarry.KindNotFound, Subject: path, Msg: "no manifest, so no dataset here", Err: err,
+	file, err := atomicfile.Open("open dataset", path)
+	if quarry.KindOf(err) == quarry.KindNotFound {
+		return nil, &quarry.Error{Op: "open dataset", Kind: quarry.KindNotFound, Subject: path, Msg: "no manifest, so no dataset here",
 			Hint: "give the directory that holds manifest.json, or build the dataset first"}
 	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(file)
+	file.Close()
 	if err != nil {
 		return nil, atomicfile.Classify("open dataset", path, err)
 	}
@@ -59,13 +63,11 @@ func Open(dir string) (*Dataset, error) {
 
 func (ds *Dataset) open(f File) (*os.File, string, error) {
 	name := filepath.Join(ds.Dir, filepath.FromSlash(f.Path))
-	in, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		e := corrupt("open dataset", name, "the manifest lists this shard, but it is missing", copyAgain)
-		e.Err = err
-		return nil, name, e
+	in, err := atomicfile.Open("open dataset", name)
+	if quarry.KindOf(err) == quarry.KindNotFound {
+		return nil, name, corrupt("open dataset", name, "the manifest lists this shard, but it is missing", copyAgain)
 	}
-	return in, name, atomicfile.Classify("open dataset", name, err)
+	return in, name, err
 }
 
 // Read returns all rows in order.

@@ -27,8 +27,9 @@ func sampleQuestion(i int) quarry.Question {
 			{Statement: quarry.Statement{Subject: "Q9", Predicate: "P19", Object: "Q1731", Text: "X was born in Dresden.", Doc: "d1", Start: 0, End: 22, TextSHA256: hash64}},
 			{Statement: quarry.Statement{Subject: "Q1644", Predicate: "P131", Object: "Q1731", Text: "The Elbe ...", Doc: "d2", Start: 5, End: 17, TextSHA256: hash64}, Inverse: true},
 		},
-		Atoms:     []quarry.Atom{{S: "Q9", P: "P19", O: "?b"}, {S: "?a", P: "P131", O: "?b"}, {S: "?a", P: "P31", O: "Q4022"}},
-		AnswerSet: 1, Certificate: json.RawMessage(`{"unique":true}`), Difficulty: json.RawMessage(`{"base":[0,4]}`), Walk: json.RawMessage(`{"seed":7}`),
+		Atoms:      []quarry.Atom{{S: "Q9", P: "P19", O: "?b"}, {S: "?a", P: "P131", O: "?b"}, {S: "?a", P: "P31", O: "Q4022"}},
+		Conditions: []quarry.Statement{{Subject: "Q1644", Predicate: "P31", Object: "Q4022", Text: "The Elbe is a river.", Doc: "d3", Start: 2, End: 22, TextSHA256: hash64}},
+		AnswerSet:  1, Certificate: json.RawMessage(`{"unique":true}`), Difficulty: json.RawMessage(`{"base":[0,4]}`), Walk: json.RawMessage(`{"seed":7}`),
 	}
 }
 

@@ -94,13 +94,6 @@ func TestPairs(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
-	if l := MeasureLengths(nil); l != nil {
-		t.Error("lengths of nothing")
-	}
-	pairs, _, _ := Pairs(eps, 9)
-	if l := MeasureLengths(pairs); *l != (Lengths{2, 2, 1, 1}) {
-		t.Errorf("lengths %+v", *l)
-	}
 }
 
 func TestFilter(t *testing.T) {

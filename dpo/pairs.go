@@ -5,7 +5,6 @@ package dpo
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -101,7 +100,7 @@ func unfit(ep *quarry.Episode) string {
 		if ev.Arguments == "" { // a turn that was no call at all
 			continue
 		}
-		key := ev.Name + "\x00" + query(ev.Arguments)
+		key := ev.Name + "\x00" + ev.Query()
 		queries[key]++
 		if queries[key] >= severeRepetition {
 			return ReasonRepetition
@@ -129,47 +128,4 @@ func unfit(ep *quarry.Episode) string {
 		return ReasonInvalid
 	}
 	return ""
-}
-
-// query is what a call asks for, folded; calls without a "query" are compared by their whole arguments.
-func query(arguments string) string {
-	var args struct {
-		Query string `json:"query"`
-	}
-	if json.Unmarshal([]byte(arguments), &args) == nil && args.Query != "" {
-		return quarry.Normalize(args.Query)
-	}
-	return arguments
-}
-
-// Lengths are the mean sizes of the two sides. A gap between them is what a policy may learn instead of correctness.
-type Lengths struct {
-	ChosenTokens   float64 `json:"chosen_tokens"` // sampled tokens
-	RejectedTokens float64 `json:"rejected_tokens"`
-	ChosenTurns    float64 `json:"chosen_turns"`
-	RejectedTurns  float64 `json:"rejected_turns"`
-}
-
-// MeasureLengths reports the sides' lengths; nil without pairs.
-func MeasureLengths(pairs []quarry.Pair) *Lengths {
-	if len(pairs) == 0 {
-		return nil
-	}
-	var l Lengths
-	n := float64(len(pairs))
-	for _, p := range pairs {
-		l.ChosenTokens += sampled(p.Chosen) / n
-		l.RejectedTokens += sampled(p.Rejected) / n
-		l.ChosenTurns += float64(len(p.Chosen.Thread.Turns)) / n
-		l.RejectedTurns += float64(len(p.Rejected.Thread.Turns)) / n
-	}
-	return &l
-}
-
-func sampled(ep *quarry.Episode) float64 {
-	n := 0
-	for _, m := range ep.Thread.Mask {
-		n += int(m)
-	}
-	return float64(n)
 }

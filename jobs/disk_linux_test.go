@@ -6,26 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/quarry-rl/quarry"
 )
 
-func wantHint(t *testing.T, err error, kind quarry.Kind, hint string) {
-	t.Helper()
-	if quarry.KindOf(err) != kind || !strings.Contains(quarry.HintOf(err), hint) {
-		t.Errorf("%v: kind %s, want %s; hint %q, want %q in it", err, quarry.KindOf(err), kind, quarry.HintOf(err), hint)
-	}
-}
-
 func TestFileInTheWay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(filepath.Join(file, "runs"), nil)
+	_, err := Open(t.Context(), filepath.Join(file, "runs"), nil)
 	wantHint(t, err, quarry.KindExists, "QUARRY_STATE_DIR")
 }
 
@@ -62,8 +54,8 @@ func TestReadOnlyStateDirectory(t *testing.T) {
 	var stage, lock, fresh error
 	unprivileged(func() {
 		_, stage = r.Exec(t.Context(), writer("a", "a"))
-		_, lock = Open(dir, nil)
-		_, fresh = Open(filepath.Join(dir, "new"), nil)
+		_, lock = Open(t.Context(), dir, nil)
+		_, fresh = Open(t.Context(), filepath.Join(dir, "new"), nil)
 	})
 	wantHint(t, stage, quarry.KindInvalid, "writable")
 	wantHint(t, lock, quarry.KindInvalid, "QUARRY_STATE_DIR")

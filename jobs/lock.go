@@ -1,38 +1,67 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/quarry-rl/quarry"
 )
 
-// acquire takes the lock of the run directory and writes this process's id into it.
-func acquire(path string) (*os.File, error) {
+// A process that was killed holds its lock until the kernel has torn it down, which takes a moment when it was large.
+const (
+	lockPatience = 2 * time.Second
+	lockRetry    = 20 * time.Millisecond
+)
+
+// acquire takes the lock of the run directory and writes this process's id into it. It waits lockPatience for a holder
+// that is about to end.
+func acquire(ctx context.Context, path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, stateError("lock run", path, err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		defer f.Close()
+	if err = flock(ctx, f); err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
+		}
+	}
+	if err == nil {
+		return f, nil
+	}
+	defer f.Close()
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, heldBy(path, f)
+	case ctx.Err() != nil:
+		return nil, &quarry.Error{Op: "lock run", Kind: quarry.KindCanceled, Subject: path, Msg: "interrupted while another run held this directory",
+			Hint: "run the same command again to continue", Err: context.Cause(ctx)}
 	}
-	if err == nil {
-		err = f.Truncate(0)
+	return nil, stateError("lock run", path, err)
+}
+
+// flock gives EWOULDBLOCK when another process holds the lock to the end of the patience.
+func flock(ctx context.Context, f *os.File) error {
+	patience := time.NewTimer(lockPatience)
+	defer patience.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		select {
+		case <-time.After(lockRetry):
+		case <-patience.C:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if err == nil {
-		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
-	}
-	if err != nil {
-		f.Close()
-		return nil, stateError("lock run", path, err)
-	}
-	return f, nil
 }
 
 // stateError is a run directory that cannot be used, with the setting that names it.

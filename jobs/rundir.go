@@ -25,11 +25,13 @@ type RunDir struct {
 
 	mu      sync.Mutex
 	running map[string]bool // stage directories in use by this process
+	used    map[string]bool // those whose records Exec returned
 }
 
 // Open makes the directory if it is missing and takes its exclusive lock, which the kernel frees when the process
-// ends, however it ends. KindConflict when another process holds it. log receives one line per stage; nil drops them.
-func Open(path string, log *slog.Logger) (*RunDir, error) {
+// ends, however it ends. A lock that is held is tried again for two seconds, because a killed process holds it until it
+// is torn down; then KindConflict. log receives one line per stage; nil drops them.
+func Open(ctx context.Context, path string, log *slog.Logger) (*RunDir, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -40,11 +42,15 @@ func Open(path string, log *slog.Logger) (*RunDir, error) {
 	if err := os.MkdirAll(filepath.Join(path, stagesDir), 0o777); err != nil {
 		return nil, stateError("open run", path, err)
 	}
-	lock, err := acquire(path)
+	lock, err := acquire(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return &RunDir{path: path, lock: lock, log: log, running: map[string]bool{}}, nil
+	if _, err := atomicfile.SweepTemps(filepath.Join(path, stagesDir)); err != nil { // removals that a kill cut short
+		lock.Close()
+		return nil, stateError("open run", path, err)
+	}
+	return &RunDir{path: path, lock: lock, log: log, running: map[string]bool{}, used: map[string]bool{}}, nil
 }
 
 // Path is the absolute directory of the run.
@@ -59,11 +65,11 @@ func (r *RunDir) Close() error {
 }
 
 // Exec returns the stage's record, running it only when no verified result of the same key is there. A finished
-// directory is trusted only if stage.json has the key and every file it lists has the recorded sha256; if not, the
-// stage says so in the log, starts from an empty directory and runs again.
+// directory is trusted only if stage.json has the key, every file it lists has the recorded sha256, and the digest is
+// that of files and facts; if not, the stage says so in the log, starts from an empty directory and runs again.
 //
 // Errors: KindCanceled when ctx is done (nothing is marked as finished, even if Run returned without error),
-// KindConflict when this process already executes the stage, KindCorrupt when stage.json has a newer schema,
+// KindConflict when this process already executes the stage, KindInvalid when stage.json has a newer schema,
 // KindUnavailable on a full disk, otherwise the kind of Run's error.
 func (r *RunDir) Exec(ctx context.Context, s Stage) (Record, error) {
 	key, err := s.Key()
@@ -73,7 +79,7 @@ func (r *RunDir) Exec(ctx context.Context, s Stage) (Record, error) {
 	if err := canceled(ctx, s.Name); err != nil {
 		return Record{}, err
 	}
-	dir := filepath.Join(r.path, stagesDir, s.Name+"-"+key[:12])
+	dir := filepath.Join(r.path, stagesDir, stageDir(s.Name, key))
 	if !r.enter(dir) {
 		return Record{}, &quarry.Error{Op: "stage", Kind: quarry.KindConflict, Subject: s.Name,
 			Msg: "this process is already executing it"}
@@ -82,7 +88,8 @@ func (r *RunDir) Exec(ctx context.Context, s Stage) (Record, error) {
 
 	done, err := readStage(dir, s.Name, key)
 	if err == nil {
-		r.log.Info("stage is cached: key and files verified", "stage", s.Name, "key", key[:12], "dir", dir)
+		r.log.Info("stage is cached: key, files and facts verified", "stage", s.Name, "key", key[:12], "dir", dir)
+		r.use(dir)
 		return done.record(dir, true), nil
 	}
 	wipe := !s.Resumable
@@ -126,7 +133,7 @@ func (r *RunDir) run(ctx context.Context, s Stage, key, dir string) (Record, err
 	if done.Files, err = listFiles(dir, res.Files); err != nil {
 		return Record{}, failed("stage", s.Name, dir, err)
 	}
-	done.Digest = digestOf(done.Files)
+	done.Digest = digestOf(done.Files, done.Facts)
 	done.Seconds = time.Since(start).Seconds()
 	if err := canceled(ctx, s.Name); err != nil {
 		return Record{}, err
@@ -134,6 +141,7 @@ func (r *RunDir) run(ctx context.Context, s Stage, key, dir string) (Record, err
 	if err := writeStage(dir, done); err != nil {
 		return Record{}, failed("stage", s.Name, dir, err)
 	}
+	r.use(dir)
 	r.log.Info("stage is done", "stage", s.Name, "digest", done.Digest[:12], "seconds", done.Seconds)
 	return done.record(dir, false), nil
 }
@@ -154,14 +162,11 @@ func (r *RunDir) leave(dir string) {
 	delete(r.running, dir)
 }
 
-// prepare leaves a directory without stage.json and without half-written files. stage.json goes first, so that a kill
-// while wiping leaves nothing that looks finished.
+// prepare leaves a directory without stage.json and without half-written files. A kill while wiping leaves nothing at
+// dir that a resumable stage could take for its own.
 func prepare(dir string, wipe bool) error {
-	if err := os.Remove(filepath.Join(dir, stageName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	if wipe {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := atomicfile.RemoveAll(dir); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,78 +17,6 @@ import (
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
-
-// The test binary runs itself as the second process: childEnv says which part it plays in which run directory.
-const (
-	childEnv = "QUARRY_JOBS_TEST_CHILD"
-	dirEnv   = "QUARRY_JOBS_TEST_DIR"
-)
-
-func TestMain(m *testing.M) {
-	switch os.Getenv(childEnv) {
-	case "":
-		os.Exit(m.Run())
-	case "hold": // takes the lock and keeps it until killed
-		if _, err := Open(os.Getenv(dirEnv), nil); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		fmt.Println("ready")
-		select {}
-	case "stuck", "stuck-resumable": // writes its files, then never gets to stage.json
-		r, err := Open(os.Getenv(dirEnv), nil)
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		s := writer("a.txt", "half")
-		s.Resumable = os.Getenv(childEnv) == "stuck-resumable"
-		write := s.Run
-		s.Run = func(ctx context.Context, dir string) (Result, error) {
-			if _, err := write(ctx, dir); err != nil {
-				return Result{}, err
-			}
-			if err := os.WriteFile(filepath.Join(dir, "stray"), []byte("x"), 0o666); err != nil {
-				return Result{}, err
-			}
-			fmt.Println("ready")
-			select {}
-		}
-		_, err = r.Exec(context.Background(), s)
-		fmt.Println("unreachable:", err)
-		os.Exit(1)
-	}
-}
-
-// child starts this binary in a part and returns once it has printed "ready".
-func child(t *testing.T, part, dir string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+part, dirEnv+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = cmd.Process.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || line != "ready\n" {
-		t.Fatalf("child said %q, %v", line, err)
-	}
-	return cmd
-}
-
-func kill(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if st, err := cmd.Process.Wait(); err != nil || st.Success() {
-		t.Fatalf("child ended as %v, %v", st, err)
-	}
-}
 
 // writer is a stage that writes one file.
 func writer(name, content string) Stage {
@@ -103,7 +29,7 @@ func writer(name, content string) Stage {
 
 func open(t *testing.T, path string, log *slog.Logger) *RunDir {
 	t.Helper()
-	r, err := Open(path, log)
+	r, err := Open(t.Context(), path, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +62,30 @@ func TestCacheHitEqualsTheRun(t *testing.T) {
 	}
 	if string(first.Facts) != `{"bytes":5}` {
 		t.Errorf("facts %s", first.Facts)
+	}
+}
+
+// Later stages use the facts, so they are keyed by them: equal files with other facts are another result.
+func TestDigestCoversFacts(t *testing.T) {
+	r := open(t, t.TempDir(), nil)
+	digests := map[string]any{}
+	for _, facts := range []any{nil, map[string]int{"n": 1}, map[string]int{"n": 2}, "<n>"} {
+		s := writer("a.txt", "hello")
+		s.Spec = facts
+		write := s.Run
+		s.Run = func(ctx context.Context, dir string) (Result, error) {
+			res, err := write(ctx, dir)
+			res.Facts = facts
+			return res, err
+		}
+		rec := exec1(t, r, s)
+		if was, ok := digests[rec.Digest]; ok {
+			t.Errorf("facts %v have the digest of %v", facts, was)
+		}
+		digests[rec.Digest] = facts
+		if again := exec1(t, r, s); !again.Cached || again.Digest != rec.Digest {
+			t.Errorf("facts %v: not taken again", facts)
+		}
 	}
 }
 
@@ -198,6 +148,16 @@ func TestDigestFollowsContentOnly(t *testing.T) {
 	}
 }
 
+// edit changes text of a stage.json.
+func edit(dir, from, to string) error {
+	file := filepath.Join(dir, stageName)
+	b, err := os.ReadFile(file)
+	if err == nil && !bytes.Contains(b, []byte(from)) {
+		err = fmt.Errorf("no %s in %s", from, b)
+	}
+	return errors.Join(err, os.WriteFile(file, bytes.Replace(b, []byte(from), []byte(to), 1), 0o666))
+}
+
 func TestUntrustedResultRunsAgain(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"corrupted file":       func(d string) error { return os.WriteFile(filepath.Join(d, "a.txt"), []byte("hellO"), 0o666) },
@@ -207,11 +167,14 @@ func TestUntrustedResultRunsAgain(t *testing.T) {
 		"a link for a file": func(d string) error {
 			return errors.Join(os.Rename(filepath.Join(d, "a.txt"), filepath.Join(d, "b")), os.Symlink("b", filepath.Join(d, "a.txt")))
 		},
-		"edited digest": func(d string) error {
-			b, err := os.ReadFile(filepath.Join(d, stageName))
-			b = bytes.Replace(b, []byte(`"digest": "`), []byte(`"digest": "0`), 1)
-			return errors.Join(err, os.WriteFile(filepath.Join(d, stageName), b, 0o666))
+		"edited digest": func(d string) error { return edit(d, `"digest": "`, `"digest": "0`) },
+		"edited facts": func(d string) error {
+			return edit(d, `"bytes": 5
+  }`, `"bytes": 6
+  }`)
 		},
+		"removed facts": func(d string) error { return edit(d, `"facts"`, `"fact"`) },
+		"older schema":  func(d string) error { return edit(d, `"schema": 2`, `"schema": 1`) },
 	} {
 		for _, resumable := range []bool{false, true} {
 			var log bytes.Buffer
@@ -241,12 +204,12 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	s := writer("a.txt", "hello")
 	rec := exec1(t, r, s)
 	file := filepath.Join(rec.Dir, stageName)
-	newer := []byte(`{"schema": 2, "name": ["another", "shape"]}`)
+	newer := []byte(`{"schema": 3, "name": ["another", "shape"]}`)
 	if err := os.WriteFile(file, newer, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.Exec(t.Context(), s)
-	if quarry.KindOf(err) != quarry.KindCorrupt || !strings.Contains(err.Error(), "schema 2") || !strings.Contains(err.Error(), file) ||
+	if quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), "schema 3") || !strings.Contains(err.Error(), file) ||
 		quarry.HintOf(err) == "" {
 		t.Errorf("got %v", err)
 	}
@@ -319,7 +282,7 @@ func TestResumeSweepsTemporaries(t *testing.T) {
 func TestSecondProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	first := child(t, "hold", dir)
-	_, err := Open(dir, nil)
+	_, err := Open(t.Context(), dir, nil)
 	if quarry.KindOf(err) != quarry.KindConflict || !strings.Contains(err.Error(), fmt.Sprintf("process %d", first.Process.Pid)) ||
 		!strings.Contains(quarry.HintOf(err), fmt.Sprintf("kill %d", first.Process.Pid)) {
 		t.Fatalf("got %v, hint %q", err, quarry.HintOf(err))
@@ -347,4 +310,11 @@ func TestStageTwiceAtOnce(t *testing.T) {
 		return write(ctx, dir)
 	}
 	exec1(t, r, s)
+}
+
+func wantHint(t *testing.T, err error, kind quarry.Kind, hint string) {
+	t.Helper()
+	if quarry.KindOf(err) != kind || !strings.Contains(quarry.HintOf(err), hint) {
+		t.Errorf("%v: kind %s, want %s; hint %q, want %q in it", err, quarry.KindOf(err), kind, quarry.HintOf(err), hint)
+	}
 }

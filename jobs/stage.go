@@ -32,21 +32,21 @@ type Stage struct {
 	Inputs    []Input // in any order; names are unique
 	Resumable bool    // Run continues a directory that an interrupted Run left; otherwise it starts from an empty one
 
-	// Run fills dir. It must return soon after ctx is done. Facts and seconds are recorded but decide nothing downstream.
+	// Run fills dir. It must return soon after ctx is done.
 	Run func(ctx context.Context, dir string) (Result, error)
 }
 
 // Result is what a Run produced.
 type Result struct {
 	Files []string // relative to the stage's directory; a directory stands for every file below it
-	Facts any      // marshalled into stage.json for reports; nil for none
+	Facts any      // marshalled into stage.json, for later stages and reports; nil for none. No times: they are in the digest
 }
 
 // Record is a finished stage.
 type Record struct {
 	Name    string
 	Key     string // hex sha256, see Stage.Key
-	Digest  string // hex sha256 over path and content of the result's files: what downstream stages name as input
+	Digest  string // hex sha256 over the result's files (path and content) and facts: what downstream stages name as input
 	Seconds float64
 	Cached  bool // true when this Exec did not run it; Seconds is then what the run had cost
 	Dir     string

@@ -13,21 +13,24 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
 
 // StageSchema is the version of stage.json that this package writes and the newest it reads.
-const StageSchema = 1
+const StageSchema = 2
 
 // Names inside a run directory.
 const (
 	stagesDir = "stages"
 	stageName = "stage.json"
 	lockName  = "lock"
+
+	keyDigits = 12 // of the key in a stage directory's name
 )
+
+func stageDir(name, key string) string { return name + "-" + key[:keyDigits] }
 
 // errNewer marks a stage.json that must not be touched; errUntrusted one that must not be believed.
 var (
@@ -40,7 +43,7 @@ type stageFile struct {
 	Schema  int             `json:"schema"`
 	Name    string          `json:"name"`
 	Key     string          `json:"key"`
-	Digest  string          `json:"digest"`
+	Digest  string          `json:"digest"` // of Files and Facts
 	Seconds float64         `json:"seconds"`
 	Files   []fileEntry     `json:"files"`
 	Facts   json.RawMessage `json:"facts,omitempty"`
@@ -74,7 +77,7 @@ func parseStage(data []byte) (stageFile, error) {
 		return stageFile{}, fmt.Errorf("%w: %w", errUntrusted, err)
 	}
 	if f.Schema != StageSchema {
-		return stageFile{}, fmt.Errorf("%w: schema %d is none", errUntrusted, f.Schema)
+		return stageFile{}, fmt.Errorf("%w: schema %d, this quarry reads %d only", errUntrusted, f.Schema, StageSchema)
 	}
 	for _, e := range f.Files {
 		if !filepath.IsLocal(e.Path) {
@@ -91,8 +94,11 @@ func parseStage(data []byte) (stageFile, error) {
 	return f, nil
 }
 
-// readStage reads stage.json and checks it against key and files. The error is fs.ErrNotExist when the stage never
-// finished, errUntrusted when what is there does not verify, errNewer when it is not this version's to judge.
+// readStage reads stage.json and checks it against key, files and facts. The error is fs.ErrNotExist when the stage
+// never finished, errUntrusted when what is there does not verify, errNewer when it is not this version's to judge.
+//
+// What does not verify is a cache miss, as in Go's build cache or Bazel's: a stage can always be computed anew from its
+// inputs. A backup program must refuse instead, because it may hold the only copy.
 func readStage(dir, name, key string) (stageFile, error) {
 	file := filepath.Join(dir, stageName)
 	data, err := os.ReadFile(file)
@@ -104,8 +110,8 @@ func readStage(dir, name, key string) (stageFile, error) {
 	}
 	f, err := parseStage(data)
 	if errors.Is(err, errNewer) {
-		return stageFile{}, &quarry.Error{Op: "stage", Kind: quarry.KindCorrupt, Subject: file, Err: err,
-			Hint: "use the quarry that wrote it, or start afresh in another state directory (QUARRY_STATE_DIR)"}
+		return stageFile{}, &quarry.Error{Op: "stage", Kind: quarry.KindInvalid, Subject: file, Err: err,
+			Hint: "use the newer quarry that wrote it, or start afresh in another state directory (QUARRY_STATE_DIR)"}
 	}
 	if err != nil {
 		return stageFile{}, err
@@ -128,8 +134,8 @@ func readStage(dir, name, key string) (stageFile, error) {
 				errUntrusted, want.Path, got.SHA256, got.Bytes, want.SHA256, want.Bytes)
 		}
 	}
-	if f.Digest != digestOf(f.Files) {
-		return stageFile{}, fmt.Errorf("%w: its digest is not that of its files", errUntrusted)
+	if f.Digest != digestOf(f.Files, f.Facts) {
+		return stageFile{}, fmt.Errorf("%w: its digest is not that of its files and facts", errUntrusted)
 	}
 	return f, nil
 }
@@ -199,12 +205,14 @@ func hashFile(root *os.Root, name string) (fileEntry, error) {
 	return fileEntry{Path: name, Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// digestOf hashes path and content hash of every file, in the order of the list (sorted by path).
-func digestOf(files []fileEntry) string {
-	var b strings.Builder
+// digestOf hashes path and content hash of every file, in the order of the list (sorted by path), and the compact facts.
+func digestOf(files []fileEntry, facts json.RawMessage) string {
+	h := sha256.New()
 	for _, f := range files {
-		fmt.Fprintf(&b, "%s  %s\n", f.SHA256, f.Path)
+		fmt.Fprintf(h, "%s  %s\n", f.SHA256, f.Path)
 	}
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
+	if len(facts) > 0 {
+		fmt.Fprintf(h, "facts %x\n", sha256.Sum256(facts))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

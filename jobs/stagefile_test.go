@@ -33,7 +33,8 @@ func TestStageFileGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := stageFile{Schema: StageSchema, Name: "write", Key: key, Digest: digestOf(files), Seconds: 1.25, Files: files, Facts: []byte(`{"turns":60}`)}
+	facts := []byte(`{"turns":60}`)
+	f := stageFile{Schema: StageSchema, Name: "write", Key: key, Digest: digestOf(files, facts), Seconds: 1.25, Files: files, Facts: facts}
 	if err := writeStage(dir, f); err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +55,9 @@ func TestStageFileGolden(t *testing.T) {
 }
 
 func FuzzParseStage(f *testing.F) {
-	f.Add([]byte(`{"schema":1,"name":"kg","key":"k","digest":"d","seconds":1.5,"files":[{"path":"a","bytes":1,"sha256":"x"}],"facts":{"n":1}}`))
-	f.Add([]byte(`{"schema":2}`))
-	f.Add([]byte(`{"schema":1,"files":[{"path":"../../etc"}]}`))
+	f.Add([]byte(`{"schema":2,"name":"kg","key":"k","digest":"d","seconds":1.5,"files":[{"path":"a","bytes":1,"sha256":"x"}],"facts":{"n":1}}`))
+	f.Add([]byte(`{"schema":3}`))
+	f.Add([]byte(`{"schema":2,"files":[{"path":"../../etc"}]}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := parseStage(data)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
 
 // The files of a graph folder (docs/formats/kg-folder.md).
@@ -26,6 +25,12 @@ const (
 	TriplesFile   = "triples.tsv"
 	RelationsFile = "relations.tsv"
 )
+
+// StatsFile is what quarry kg build adds to a graph folder: its counts, and the version of the folder's form.
+const StatsFile = "stats.json"
+
+// Schema is the version of the folder's form that Load reads. A folder without a StatsFile is of version 1.
+const Schema = 1
 
 // Files lists what a graph folder holds.
 func Files() []string { return []string{DocsFile, EntitiesFile, TriplesFile, RelationsFile} }
@@ -37,6 +42,9 @@ const maxLine = 64 << 20 // bytes
 
 // Load reads a graph folder. Any bad line stops it with file, line, field and what was expected.
 func Load(dir string) (*Graph, error) {
+	if err := checkSchema(dir); err != nil {
+		return nil, err
+	}
 	g := newGraph()
 	for _, step := range []struct {
 		file string
@@ -59,21 +67,40 @@ func Load(dir string) (*Graph, error) {
 	return g, nil
 }
 
+// checkSchema refuses a folder that a newer quarry kg build made.
+func checkSchema(dir string) error {
+	path := filepath.Join(dir, StatsFile)
+	f, err := atomicfile.Open("kg load", path)
+	if quarry.KindOf(err) == quarry.KindNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var stats struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.NewDecoder(f).Decode(&stats); err == nil && stats.Schema > Schema {
+		return &quarry.Error{Op: "kg load", Kind: quarry.KindInvalid, Subject: path, Msg: fmt.Sprintf("schema %d, this quarry reads up to %d", stats.Schema, Schema),
+			Hint: "use the quarry that built the folder, or build it again with this one"}
+	}
+	return nil
+}
+
 func newGraph() *Graph {
 	return &Graph{docNo: map[string]int{}, entNo: map[string]int{}, relNo: map[string]int{}}
 }
 
 func eachLine(dir, name string, line func(string) error) error {
 	path := filepath.Join(dir, name)
-	f, err := os.Open(path)
+	f, err := atomicfile.Open("kg load", path)
 	if err != nil {
-		e := &quarry.Error{Op: "kg load", Kind: quarry.KindUnavailable, Subject: path, Err: err}
-		if errors.Is(err, fs.ErrNotExist) {
-			e.Kind, e.Err = quarry.KindNotFound, nil
-			e.Msg = "no such file"
+		var e *quarry.Error
+		if errors.As(err, &e) && e.Kind == quarry.KindNotFound {
 			e.Hint = "the demo's data folder examples/wiki comes with the source: run inside a clone of the repository, or set `data:` in the spec to a folder with " + strings.Join(Files(), ", ")
 		}
-		return e
+		return err
 	}
 	defer f.Close()
 	return readLines(f, path, line)
@@ -113,6 +140,33 @@ func readLines(r io.Reader, path string, line func(string) error) error {
 func decode(line string, into any) error {
 	if err := json.Unmarshal([]byte(line), into); err != nil {
 		return fmt.Errorf("not a JSON object of the expected shape: %w", err)
+	}
+	return distinctKeys(line)
+}
+
+// distinctKeys refuses an object in which a key stands twice: which of the values counts would be the reader's choice.
+// Case makes no difference, as in decoding.
+func distinctKeys(line string) error {
+	d := json.NewDecoder(strings.NewReader(line))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		key, _ := t.(string)
+		low := strings.ToLower(key)
+		if seen[low] {
+			return fmt.Errorf("key %q stands twice", key)
+		}
+		seen[low] = true
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

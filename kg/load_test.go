@@ -119,6 +119,10 @@ func TestLoadRefuses(t *testing.T) {
 		{"carriage return in a sentence", DocsFile, 1, `{"id":"d0","title":"x","sents":["a\rb"]}`, []string{"sents[0]"}},
 		{"line break in a title", DocsFile, 1, `{"id":"d0","title":"x\ny","sents":["a"]}`, []string{"field title"}},
 		{"empty sentence", DocsFile, 1, `{"id":"d0","title":"x","sents":["a",""]}`, []string{"sents[1]: empty"}},
+		{"sentences twice", DocsFile, 2, `{"id":"d1","title":"x","sents":["a"],"sents":["b"]}`, []string{`key "sents" stands twice`}},
+		{"id twice in other letters", DocsFile, 1, `{"id":"d0","title":"x","sents":["a"],"ID":"d9"}`, []string{`key "ID" stands twice`}},
+		{"foreign key twice", DocsFile, 1, `{"id":"d0","title":"x","sents":["a"],"more":{"a":[1]},"more":1}`, []string{`key "more" stands twice`}},
+		{"name twice", EntitiesFile, 2, `{"id":"e1","name":"x","type":"LOC","name":"y"}`, []string{`key "name" stands twice`}},
 		{"no sentences", DocsFile, 1, `{"id":"d0","title":"x","sents":[]}`, []string{"sents"}},
 		{"no title", DocsFile, 1, `{"id":"d0","sents":["a"]}`, []string{"title"}},
 		{"torn JSON", DocsFile, 1, `{"id":"d0","title":"x","sen`, []string{"not a JSON object"}},
@@ -189,7 +193,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, TriplesFile), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(dir); quarry.KindOf(err) != quarry.KindUnavailable || quarry.HintOf(err) == "" {
+	if _, err := Load(dir); quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), "is a folder") || quarry.HintOf(err) == "" {
 		t.Errorf("a folder in place of a file: %v", err)
 	}
 }

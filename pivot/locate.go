@@ -1,7 +1,6 @@
 package pivot
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -105,9 +104,9 @@ func (w *reading) turn(i int) (quarry.PivotClass, string) {
 		if ev.Status != quarry.ToolOK {
 			continue // asking again after an outage is no repetition
 		}
-		key := ev.Name + "\x00" + query(ev.Arguments)
+		key := ev.Name + "\x00" + ev.Query()
 		if first, again := w.asked[key]; again {
-			return quarry.PivotStrategy, fmt.Sprintf("turn %d, %s: %q repeats turn %d", i, event(n, ev), query(ev.Arguments), first)
+			return quarry.PivotStrategy, fmt.Sprintf("turn %d, %s: %q repeats turn %d", i, event(n, ev), ev.Query(), first)
 		}
 		w.asked[key] = i
 	}
@@ -131,7 +130,7 @@ func (w *reading) turn(i int) (quarry.PivotClass, string) {
 		}
 		if unseen > 0 && count(w.seen, false) == unseen {
 			return quarry.PivotStrategy, fmt.Sprintf("turn %d, %s: %q shows none of the %d path entities not seen yet",
-				i, event(n, ev), query(ev.Arguments), unseen)
+				i, event(n, ev), ev.Query(), unseen)
 		}
 	}
 	if answers {
@@ -155,15 +154,4 @@ func count(bs []bool, want bool) int {
 		}
 	}
 	return n
-}
-
-// query is what a call asks for, folded; calls without a "query" are compared by their whole arguments.
-func query(arguments string) string {
-	var args struct {
-		Query string `json:"query"`
-	}
-	if json.Unmarshal([]byte(arguments), &args) == nil && args.Query != "" {
-		return quarry.Normalize(args.Query)
-	}
-	return arguments
 }

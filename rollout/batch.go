@@ -16,7 +16,7 @@ type Staleness struct {
 	Samples int           `json:"samples"`
 	Max     int32         `json:"max"`
 	Mean    float64       `json:"mean"`
-	Hist    []int         `json:"hist"`    // Hist[s] samples of staleness s, 0 to MaxStaleness
+	Hist    []int         `json:"hist"`    // Hist[s] samples of staleness s; 0 to MaxStaleness at least
 	Lead    time.Duration `json:"lead_ns"` // mean time from a group's admission to its samples' finish
 	Lag     time.Duration `json:"lag_ns"`  // mean time from a sample's finish to shipping
 }
@@ -51,8 +51,13 @@ type batch struct {
 	index, token int
 	leased       bool
 	version      int32
-	groups       []int
+	groups       []int // task indices, ascending
 	staleness    Staleness
+}
+
+func (b *batch) holds(index int) bool {
+	_, found := slices.BinarySearch(b.groups, index)
+	return found
 }
 
 // NextLease says what a trainer that asks for a batch would get: a Leased body, a Dropped body when groups that may no
@@ -145,6 +150,9 @@ func (m *Machine) shipment() Shipment {
 	return out
 }
 
+// lastBin of a histogram takes all samples beyond any bound that a Config may set; a replayed journal may hold them.
+const lastBin = 1 << 16
+
 func (m *Machine) staleness(at time.Time, b Leased) Staleness {
 	out := Staleness{Hist: make([]int, m.cfg.MaxStaleness+1)}
 	var sum, lead, lag float64
@@ -155,9 +163,13 @@ func (m *Machine) staleness(at time.Time, b Leased) Staleness {
 			if s.place != buffered || s.oldest < 0 {
 				continue
 			}
-			age := min(max(0, b.Version-s.oldest), m.cfg.MaxStaleness)
+			age := max(0, b.Version-s.oldest)
 			out.Samples++
-			out.Hist[age]++
+			bin := min(int(age), lastBin)
+			for len(out.Hist) <= bin {
+				out.Hist = append(out.Hist, 0)
+			}
+			out.Hist[bin]++
 			out.Max = max(out.Max, age)
 			sum += float64(age)
 			lead += float64(s.finished.Sub(g.admitted))
@@ -213,13 +225,13 @@ func (m *Machine) ack(b Acked) {
 	if _, err := m.Acknowledge(id, b.Token, b.Version, b.Record); err != nil {
 		return
 	}
-	before := m.at[acknowledged]
+	before := m.settled.Acknowledged
 	m.moveAll(m.batch.groups, acknowledged, "")
 	for _, index := range m.batch.groups {
-		delete(m.groups, index)
+		m.settle(m.groups[index])
 	}
 	m.acked = append(m.acked, AckedBatch{Index: b.Batch, ID: id, Version: b.Version, Groups: m.batch.groups,
-		Episodes: m.at[acknowledged] - before, Record: b.Record})
+		Episodes: m.settled.Acknowledged - before, Record: b.Record})
 	m.batch = nil
 	m.trainer = max(m.trainer, b.Version)
 }
@@ -238,7 +250,7 @@ func (m *Machine) Unreachable() error {
 		return nil
 	case m.cfg.TotalBatches > 0 && len(m.acked) >= m.cfg.TotalBatches:
 		return fail(quarry.KindExhausted, "", "all %d batches are acknowledged", m.cfg.TotalBatches)
-	case m.at[inFlight] > 0 || m.asked > 0:
+	case m.running > 0 || m.asked > 0:
 		return nil
 	case m.failedRun >= m.cfg.StopAfterFailed:
 		return fail(m.lastKind(), "check that the engine and the tools answer, then run the same command again",
@@ -246,7 +258,7 @@ func (m *Machine) Unreachable() error {
 			m.failedRun, m.cfg.MaxRetries+1, m.lastFailure.Reason, m.lastFailure.Msg)
 	case m.discardedRun >= m.cfg.StopAfterDiscarded:
 		return fail(quarry.KindGate, "loosen max_staleness or max_version_spread, lower eta, or make the tasks runnable",
-			"%d groups in a row were discarded without one batch: %v", m.discardedRun, m.discards)
+			"%d groups in a row were discarded without one batch: %v", m.discardedRun, m.Counts().Discarded)
 	case m.tasksEnded != "" && len(m.waiting) == 0:
 		return fail(quarry.KindExhausted, "give more tasks or ask for fewer batches",
 			"no more tasks after %d (%s): %d groups are ready, a batch needs %d", m.next, m.tasksEnded, len(m.ready), m.cfg.GroupsPerBatch)
@@ -259,8 +271,8 @@ func (m *Machine) Blocked() string {
 	switch {
 	case m.batch != nil:
 		return fmt.Sprintf("batch %d waits for its acknowledgement", m.batch.index)
-	case m.at[inFlight] > 0:
-		return fmt.Sprintf("%d of %d groups ready, %d episodes in flight", len(m.ready), m.cfg.GroupsPerBatch, m.at[inFlight])
+	case m.running > 0:
+		return fmt.Sprintf("%d of %d groups ready, %d episodes in flight", len(m.ready), m.cfg.GroupsPerBatch, m.running)
 	case m.asked > 0:
 		return "the task source is asked for a task"
 	case m.held >= m.capacity():

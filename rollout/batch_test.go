@@ -72,6 +72,21 @@ func TestStalenessRecord(t *testing.T) {
 	}
 }
 
+// A journal may hold a batch that this version would not ship: its staleness is told as it was.
+func TestStalenessBeyondTheBound(t *testing.T) {
+	b := startBench(t, func(c *Config) {
+		c.TotalBatches, c.GroupsPerBatch, c.GroupSize, c.MaxStaleness, c.Eta = 1, 1, 2, 1, 0
+	})
+	b.finishAll(func(d Dispatch) Body {
+		return Finished{Group: d.Group, Sample: d.Sample, Attempt: d.Attempt, Episode: "e", Oldest: 4 - 2*int32(d.Sample), Newest: 4}
+	})
+	b.play(Published{5})
+	b.play(Leased{Batch: 0, Token: 1, Version: 5, Groups: []int{0}})
+	if got := b.delivery.Staleness; got.Samples != 2 || got.Max != 3 || got.Mean != 2 || !cmp.Equal(got.Hist, []int{0, 1, 0, 1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Two attempts hold the same batch: only the later one may acknowledge it, and only once.
 func TestTwoAttemptsAck(t *testing.T) {
 	b := startBench(t, nil)

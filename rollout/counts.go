@@ -1,6 +1,9 @@
 package rollout
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Reason says why episodes were discarded.
 type Reason string
@@ -28,7 +31,8 @@ type Counts struct {
 	InFlight     int            `json:"in_flight"`
 }
 
-// Conservation is dispatched - (acknowledged + discarded + buffered + leased + in flight): 0, or work was lost.
+// Conservation is dispatched - (acknowledged + discarded + buffered + leased + in flight): 0, or work was lost or stands
+// in two places.
 func (c Counts) Conservation() int {
 	rest := c.Dispatched - c.Acknowledged - c.Buffered - c.Leased - c.InFlight
 	for _, n := range c.Discarded {
@@ -47,30 +51,82 @@ const (
 	leased
 	acknowledged
 	discarded
-	places
 )
 
-// move is the only way an episode changes its place, so that the counters and the state cannot part.
+// move is the only way an episode changes its place.
 func (m *Machine) move(s *sample, to place, reason Reason) {
-	if s.place == waiting {
-		if to != inFlight {
-			return // never dispatched: nothing to account for
-		}
-		m.dispatched++
-	} else {
-		m.at[s.place]--
+	if s.place == waiting && to != inFlight {
+		return // never dispatched: nothing to account for
 	}
-	if to == discarded {
-		m.discards[reason]++
+	if s.place == inFlight {
+		m.running--
 	}
-	m.at[to]++
-	s.place = to
+	if to == inFlight {
+		m.running++
+	}
+	s.place, s.reason = to, reason
 }
 
-// Counts says where all episodes are now.
-func (m *Machine) Counts() Counts {
-	return Counts{
-		Dispatched: m.dispatched, Acknowledged: m.at[acknowledged], Discarded: maps.Clone(m.discards),
-		Buffered: m.at[buffered], Leased: m.at[leased], InFlight: m.at[inFlight],
+// settle takes a group off the books with what its episodes have become. One that has come to no end is in no count
+// from now on, and the gauge shows it.
+func (m *Machine) settle(g *group) {
+	for i := range g.samples {
+		switch s := &g.samples[i]; s.place {
+		case acknowledged:
+			m.settled.Acknowledged++
+		case discarded:
+			m.settled.Discarded[s.reason]++
+		}
 	}
+	delete(m.groups, g.index)
+}
+
+// Counts says where all episodes are now. Dispatched is how many Dispatch commands began an episode; the rest is
+// recounted from the groups themselves, so that a transition that loses an episode, or leaves it in two places, shows
+// as a conservation other than 0.
+func (m *Machine) Counts() Counts {
+	c := Counts{Dispatched: m.issued, Acknowledged: m.settled.Acknowledged, Discarded: maps.Clone(m.settled.Discarded)}
+	for _, g := range m.groups {
+		allowed := m.allowed(g)
+		if allowed == nil {
+			continue
+		}
+		for i := range g.samples {
+			switch s := &g.samples[i]; {
+			case s.place == discarded:
+				c.Discarded[s.reason]++
+			case !slices.Contains(allowed, s.place):
+			case s.place == inFlight:
+				c.InFlight++
+			case s.place == buffered:
+				c.Buffered++
+			case s.place == leased:
+				c.Leased++
+			}
+		}
+	}
+	return c
+}
+
+// allowed lists where a group's live episodes may be by the one state the group is in: open, ready, or in the batch.
+// A group in none of them, or in two, has no place for any.
+func (m *Machine) allowed(g *group) []place {
+	var states [][]place
+	if g.unresolved > 0 {
+		states = append(states, []place{inFlight, buffered})
+	}
+	if m.isReady(g.index) {
+		states = append(states, []place{buffered})
+	}
+	if b := m.batch; b != nil && b.holds(g.index) {
+		if b.leased {
+			states = append(states, []place{leased})
+		} else {
+			states = append(states, []place{buffered})
+		}
+	}
+	if len(states) != 1 {
+		return nil
+	}
+	return states[0]
 }

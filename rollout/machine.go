@@ -28,9 +28,9 @@ type Machine struct {
 	published int32 // version the engine serves
 	trainer   int32 // newest version the trainer has made
 
-	dispatched   int
-	at           [places]int
-	discards     map[Reason]int
+	issued       int    // episodes that a Dispatch command began
+	running      int    // episodes in flight
+	settled      Counts // acknowledged and discarded episodes of the groups that are gone
 	failedRun    int    // episodes given up since the last one finished
 	discardedRun int    // groups discarded since the last batch shipped
 	lastFailure  Failed // for the message when the run stops
@@ -49,7 +49,8 @@ type group struct {
 
 type sample struct {
 	place          place
-	attempt        int // of the attempt in flight, from 1
+	reason         Reason // of a discarded one
+	attempt        int    // of the attempt in flight, from 1
 	episode        string
 	oldest, newest int32
 	finished       time.Time
@@ -80,7 +81,7 @@ func (CancelAll) command() {}
 
 // NewMachine returns the state before the first event.
 func NewMachine() *Machine {
-	return &Machine{groups: map[int]*group{}, discards: map[Reason]int{}}
+	return &Machine{groups: map[int]*group{}, settled: Counts{Discarded: map[Reason]int{}}}
 }
 
 // Apply changes the state by one event and says what to do next.
@@ -125,17 +126,18 @@ func (m *Machine) fill() []Command {
 	if m.stopped() {
 		return nil
 	}
-	for len(m.waiting) > 0 && m.at[inFlight] < m.cfg.MaxConcurrent {
+	for len(m.waiting) > 0 && m.running < m.cfg.MaxConcurrent {
 		next := m.waiting[0]
 		m.waiting = m.waiting[1:]
 		g := m.groups[next.group]
 		s := &g.samples[next.sample]
 		s.attempt = 1
 		m.move(s, inFlight, "")
+		m.issued++
 		out = append(out, g.dispatch(next.sample))
 	}
 	for m.tasksEnded == "" && m.held+m.asked < m.capacity() &&
-		m.at[inFlight]+m.asked*m.cfg.GroupSize < m.cfg.MaxConcurrent {
+		m.running+m.asked*m.cfg.GroupSize < m.cfg.MaxConcurrent {
 		out = append(out, Admit{m.next + m.asked})
 		m.asked++
 	}
@@ -274,7 +276,7 @@ func (m *Machine) drop(drops []Drop) {
 // discard discards a whole group and gives its place in the admission bound to another.
 func (m *Machine) discard(index int, reason Reason) {
 	m.moveAll([]int{index}, discarded, reason)
-	delete(m.groups, index)
+	m.settle(m.groups[index])
 	m.unready(index)
 	m.held--
 	m.discardedRun++

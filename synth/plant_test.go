@@ -298,11 +298,16 @@ func TestRunOnPlanted(t *testing.T) {
 	if err := json.Unmarshal(q.Certificate, &cert); err != nil {
 		t.Fatal(err)
 	}
-	want := Certificate{Answers: 1, Alone: 1, CertTop: 2, Cross: true, Queries: []string{"Xan Oto born", "Lumby river lake sea next"}, Ranks: []int{1, 1}, Words: []string{"born", "river lake sea next"}, MaxFanout: 3, SearchK: 3}
+	want := Certificate{Answers: 1, Alone: 1, CertTop: 2, Cross: true, Queries: []string{"Xan Oto born", "Lumby river lake sea next"}, Ranks: []int{1, 1}, Words: []string{"born", "river lake sea next"}, MaxFanout: 3, SearchK: 3,
+		Parts: []quarry.Split{quarry.SplitTrain}}
 	if d := cmp.Diff(want, cert); d != "" {
 		t.Errorf("certificate (-want +got):\n%s", d)
 	}
-	if q.Hops() != 2 || q.Conditions() != 1 || q.Path[0].Text != "Xan Oto was born in Lumby ." || len(q.Entities) != 2 {
+	if d := cmp.Diff([]quarry.Statement{{Subject: "Red Gulls", Predicate: "P740", Object: "Lumby", Text: "Red Gulls were formed in Lumby .", Doc: "d2", Start: 0, End: 32,
+		TextSHA256: "5de14be593bb0982ca0a06065a940297520b5b042d243e17f98c965961899962"}}, q.Conditions); d != "" {
+		t.Errorf("conditions (-want +got):\n%s", d)
+	}
+	if q.Hops() != 2 || len(q.Conditions) != 1 || q.Path[0].Text != "Xan Oto was born in Lumby ." || len(q.Entities) != 2 {
 		t.Errorf("question: %+v", q)
 	}
 
@@ -316,5 +321,46 @@ func TestRunOnPlanted(t *testing.T) {
 	res, err = Run(t.Context(), long.load(t), long.options)
 	if err != nil || len(res.Questions) != 0 || len(res.Ledger) != 60 || res.Ledger[59].Reason != ReasonDeadEnd {
 		t.Errorf("walks longer than the graph: %v %+v", err, res)
+	}
+}
+
+// TestConditionElsewhere: evidence in another part of the documents is used only when the question's own part has none
+// that makes the shape, and the passage that names both comes before one that names less.
+func TestConditionElsewhere(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		plant func(p *planted)
+		want  string // the document of the condition's evidence
+	}{
+		{"own part", func(*planted) {}, "d2"},
+		{"another part only", func(p *planted) { p.splits[2] = quarry.SplitHeldout }, "d2"},
+		{"both parts", func(p *planted) {
+			p.splits[2] = quarry.SplitHeldout
+			p.docs = append(p.docs, []string{"Gulls", "They were formed in Lumby ."})
+			p.triples = append(p.triples, "Red Gulls|P740|Lumby|d6|0")
+		}, "d6"},
+		{"another condition from the own part", func(p *planted) {
+			p.splits[2] = quarry.SplitHeldout
+			p.docs = append(p.docs, []string{"Blue Owls", "Blue Owls were formed in Lumby ."}, []string{"Water", "Blue Owls saw a river , a lake and the sea .",
+				"Blue Owls drew a river , a lake and the sea .", "Blue Owls sang of a river , a lake and the sea ."})
+			p.add("Blue Owls", "ORG", "Blue Owls|P740|Lumby|d6|0")
+		}, "d6"},
+		{"the passage that names both", func(p *planted) {
+			p.docs[2] = []string{"Gulls", "They were formed in Lumby .", "Red Gulls were formed in Lumby ."}
+			p.triples[2] = "Red Gulls|P740|Lumby|d2|0,1"
+		}, "d2"},
+	} {
+		p := good()
+		tc.plant(p)
+		c, reason := p.attempt(t, "Xan Oto", "Lumby", "Vellsee")
+		if reason != "" || len(c.conds) != 1 {
+			t.Errorf("%s: %q", tc.name, reason)
+			continue
+		}
+		g := p.load(t)
+		ps := g.Passages[c.conds[0].passage]
+		if got := g.Docs[ps.Doc].ID; got != tc.want || tc.name == "the passage that names both" && ps.Sentence != 1 {
+			t.Errorf("%s: evidence in %s, sentence %d, want %s", tc.name, got, ps.Sentence, tc.want)
+		}
 	}
 }

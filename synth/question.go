@@ -26,8 +26,9 @@ type candidate struct {
 
 // cond is a fact that describes what a step reaches.
 type cond struct {
-	step int // 1-based
-	f    fact
+	step    int // 1-based
+	f       fact
+	passage int // that carries it
 }
 
 // check rejects walks that no shape can save.
@@ -86,9 +87,10 @@ func (s *Space) surface(passage, entity int) string {
 }
 
 // complete adds conditions for a shape and makes the text; it returns a reason when the walk cannot have that shape.
-func (s *Space) complete(c *candidate, sh Shape, frame int) string {
+// With own the evidence of the conditions lies in the question's part of the documents, as that of the path does.
+func (s *Space) complete(c *candidate, splits []quarry.Split, own bool, sh Shape, frame int) string {
 	c.shape, c.conds = sh, nil
-	if reason := s.addConditions(c); reason != "" {
+	if reason := s.addConditions(c, splits, own); reason != "" {
 		return reason
 	}
 	set := s.answers(c, c.conds)
@@ -162,7 +164,7 @@ func (s *Space) shortcut(c *candidate, entity int, of *english.Phrase) bool {
 
 // addConditions picks facts about the path's entities, those that shrink the answer set most first. One whose name
 // would be a shortcut is not used.
-func (s *Space) addConditions(c *candidate) string {
+func (s *Space) addConditions(c *candidate, splits []quarry.Split, ownOnly bool) string {
 	if c.shape.Conditions == 0 {
 		return ""
 	}
@@ -180,7 +182,11 @@ func (s *Space) addConditions(c *candidate) string {
 			if onPath[f.about] || english.HeadClass(s.norms[f.about][0]) == english.HeadDemonym {
 				continue
 			}
-			cd := cond{i + 1, f}
+			passage, own := s.carries(f, c.path[i].to, c.split, splits)
+			if ownOnly && !own {
+				continue
+			}
+			cd := cond{i + 1, f, passage}
 			pool = append(pool, option{cd, len(s.answers(c, []cond{cd}))})
 		}
 	}
@@ -199,6 +205,25 @@ func (s *Space) addConditions(c *candidate) string {
 	}
 	sort.SliceStable(c.conds, func(i, j int) bool { return c.conds[i].step < c.conds[j].step })
 	return ""
+}
+
+// carries is the passage that carries a fact about an entity best: in the question's part of the documents before
+// another, naming both before naming one; own says whether it is in that part.
+func (s *Space) carries(f fact, of int, part quarry.Split, splits []quarry.Split) (passage int, own bool) {
+	best := -1
+	for _, p := range s.g.Edges[f.edge].Evidence {
+		score := 0
+		if splits[s.g.Passages[p].Doc] == part {
+			score += 2
+		}
+		if s.names(p, f.about) && s.names(p, of) {
+			score++
+		}
+		if score > best {
+			best, passage = score, p
+		}
+	}
+	return passage, best >= 2
 }
 
 // answers evaluates the question on the whole graph: all statements count, with evidence or without.

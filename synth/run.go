@@ -42,6 +42,8 @@ type Certificate struct {
 	Words     []string `json:"hop_words"` // what the query adds to the name
 	MaxFanout int      `json:"max_fanout"`
 	SearchK   int      `json:"search_k"`
+
+	Parts []quarry.Split `json:"condition_part,omitempty"` // of the documents, in which the evidence of each condition lies
 }
 
 // WalkID says where a question comes from: with the graph and the options it can be drawn again.
@@ -94,7 +96,7 @@ func (s *Space) synthesise(ctx context.Context) (*Result, error) {
 	}
 	res := &Result{}
 	for _, c := range s.selectQuestions(passed, index) {
-		q := s.question(c)
+		q := s.question(c, splits)
 		index[[2]int{len(c.path), c.number}].ID = q.ID
 		res.Questions = append(res.Questions, q)
 	}
@@ -171,7 +173,10 @@ func (s *Space) attempt(c *candidate, splits []quarry.Split) (shape, reason stri
 		if sh.Hops != len(c.path) {
 			continue
 		}
-		why := s.complete(c, sh, frame)
+		why := s.complete(c, splits, true, sh, frame)
+		if why == ReasonConditions || why == ReasonNotUnique { // what other parts say may still do
+			why = s.complete(c, splits, false, sh, frame)
+		}
 		if why == "" {
 			return sh.String(), ""
 		}
@@ -252,7 +257,7 @@ func (s *Space) quota(cs []*candidate, split quarry.Split) (crossing, single int
 	return crossing, single
 }
 
-func (s *Space) question(c *candidate) quarry.Question {
+func (s *Space) question(c *candidate, splits []quarry.Split) quarry.Question {
 	g := s.g
 	answer := &g.Entities[c.path[len(c.path)-1].to]
 	q := quarry.Question{Text: c.text, Answer: answer.Name, AnswerID: answer.ID, Lang: "en", Source: "walk", Split: c.split,
@@ -278,11 +283,13 @@ func (s *Space) question(c *candidate) quarry.Question {
 		q.Atoms = append(q.Atoms, atom(st.Predicate, variable(i), variable(i+1), h.inverse))
 		q.Entities = append(q.Entities, g.Entities[h.to].Named)
 	}
-	for _, cd := range c.conds {
-		p := g.Relations[g.Edges[cd.f.edge].Relation].ID
-		q.Atoms = append(q.Atoms, atom(p, g.Entities[cd.f.about].ID, variable(cd.step), cd.f.inv))
-	}
 	cert := Certificate{Answers: c.answers, Alone: c.alone, CertTop: s.o.CertTop, Cross: c.cross, MaxFanout: s.o.MaxFanout, SearchK: s.o.K}
+	for _, cd := range c.conds {
+		st := g.Statement(cd.f.edge, cd.passage)
+		cert.Parts = append(cert.Parts, splits[g.Passages[cd.passage].Doc])
+		q.Conditions = append(q.Conditions, st)
+		q.Atoms = append(q.Atoms, atom(st.Predicate, g.Entities[cd.f.about].ID, variable(cd.step), cd.f.inv))
+	}
 	for i := range c.path {
 		h := &c.path[i]
 		cert.Queries, cert.Ranks, cert.Words = append(cert.Queries, h.query), append(cert.Ranks, h.rank+1), append(cert.Words, h.phrase.Query)

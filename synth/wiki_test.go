@@ -1,7 +1,9 @@
 package synth
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/english"
@@ -99,10 +102,10 @@ func TestLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := Entry{Hops: q.Hops(), Walk: id.Number, State: StateAccepted, Shape: id.Shape, ID: q.ID}
-		if d := cmp.Diff(want, lines[walk{q.Hops(), id.Number}]); d != "" || id.Seed != o.Seed {
+		if d := gocmp.Diff(want, lines[walk{q.Hops(), id.Number}]); d != "" || id.Seed != o.Seed {
 			t.Errorf("ledger line of %s (-want +got):\n%s", q.ID, d)
 		}
-		if got := (Shape{q.Hops(), q.Conditions()}).String(); got != id.Shape {
+		if got := (Shape{q.Hops(), len(q.Conditions)}).String(); got != id.Shape {
 			t.Errorf("%s has the shape %s, its walk says %s", q.ID, got, id.Shape)
 		}
 	}
@@ -178,6 +181,66 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestConditions: every condition is the statement of its atom about an entity on the path, with its sentence. The
+// evidence lies in the question's own part of the documents; where it does not, the certificate says so and the walk
+// has no such question from its own part. At most one question in ten is of that kind.
+func TestConditions(t *testing.T) {
+	g, res := wiki(t)
+	s := space(t, func(*Options) {})
+	splits := s.splits()
+	conditions, elsewhere := 0, 0
+	for _, q := range res.Questions {
+		var cert Certificate
+		var id WalkID
+		if err := errors.Join(json.Unmarshal(q.Certificate, &cert), json.Unmarshal(q.Walk, &id)); err != nil {
+			t.Fatal(err)
+		}
+		if len(q.Conditions) != len(q.Atoms)-len(q.Path) || len(cert.Parts) != len(q.Conditions) {
+			t.Fatalf("%s: %d conditions with %d parts, %d atoms, %d hops", q.ID, len(q.Conditions), len(cert.Parts), len(q.Atoms), len(q.Path))
+		}
+		at := map[string]string{"?a": q.AnswerID} // what the variables stand for
+		for i, h := range q.Path[:len(q.Path)-1] {
+			at[fmt.Sprintf("?v%d", i+1)] = h.To()
+		}
+		own := true
+		for i, c := range q.Conditions {
+			conditions++
+			a := q.Atoms[len(q.Path)+i]
+			if want := (quarry.Atom{S: cmp.Or(at[a.S], a.S), P: a.P, O: cmp.Or(at[a.O], a.O)}); want != (quarry.Atom{S: c.Subject, P: c.Predicate, O: c.Object}) {
+				t.Errorf("%s: condition %d is %+v, its atom %+v", q.ID, i, c, a)
+			}
+			n, ok := g.Doc(c.Doc)
+			if !ok || strings.Join(g.Docs[n].Sentences, " ")[c.Start:c.End] != c.Text || fmt.Sprintf("%x", sha256.Sum256([]byte(c.Text))) != c.TextSHA256 {
+				t.Fatalf("%s: condition %d has not the text of its span", q.ID, i)
+			}
+			if cert.Parts[i] != splits[n] {
+				t.Errorf("%s: condition %d lies in %s, the certificate says %s", q.ID, i, splits[n], cert.Parts[i])
+			}
+			own = own && splits[n] == q.Split
+		}
+		if own {
+			continue
+		}
+		elsewhere++
+		shape, err := ParseShape(id.Shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, ok := s.walk(s.starts(shape.Hops), shape.Hops, id.Number)
+		c := &candidate{number: id.Number, path: path}
+		if reason := s.check(c, splits); !ok || reason != "" {
+			t.Fatalf("%s: its walk is not drawn again: %v %s", q.ID, ok, reason)
+		}
+		if reason := s.complete(c, splits, true, shape, 0); reason != ReasonConditions && reason != ReasonNotUnique {
+			t.Errorf("%s borrows evidence from another part, and could do without (%q): %s", q.ID, reason, c.text)
+		}
+	}
+	t.Logf("%d questions, %d conditions; %d questions with evidence in another part", len(res.Questions), conditions, elsewhere)
+	if elsewhere == 0 || 10*elsewhere > len(res.Questions) {
+		t.Errorf("%d of %d questions have evidence in another part", elsewhere, len(res.Questions))
+	}
+}
+
 func TestCaps(t *testing.T) {
 	_, res := wiki(t)
 	o := wikiOptions()
@@ -235,7 +298,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		results = append(results, res)
 	}
-	if d := cmp.Diff(results[0], results[1]); d != "" {
+	if d := gocmp.Diff(results[0], results[1]); d != "" {
 		t.Errorf("concurrency 1 and 8 (-1 +8):\n%s", d)
 	}
 }
@@ -323,7 +386,7 @@ func TestMoreWalks(t *testing.T) {
 			entries[n] = append(entries[n], es[:300]...)
 		}
 	}
-	if d := cmp.Diff(entries[300], entries[600]); d != "" {
+	if d := gocmp.Diff(entries[300], entries[600]); d != "" {
 		t.Errorf("with 300 and with 600 walks (-300 +600):\n%s", d)
 	}
 }

@@ -194,6 +194,31 @@ func TestDir(t *testing.T) {
 	}
 }
 
+func TestRemoveAll(t *testing.T) {
+	root := t.TempDir()
+	keep := filepath.Join(root, "keep")
+	for _, path := range []string{keep, filepath.Join(root, "f"), filepath.Join(root, "d", "e", "x")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteFile(path, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("keep", filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"f", "d", "link", "absent"} {
+		if err := RemoveAll(filepath.Join(root, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := names(t, root) + " " + content(t, keep); got != "keep x" {
+		t.Errorf("left %q", got)
+	}
+	wantError(t, RemoveAll(filepath.Join(keep, "below a file")), quarry.KindExists, "below a file")
+}
+
 func TestSweepTemps(t *testing.T) {
 	dir := t.TempDir()
 	keep := []string{"a.txt", ".hidden", ".a.quarry-tmp-", ".a.quarry-tmp-0123", ".a.quarry-tmp-zzzzzzzzzzzzzzzz", "a.quarry-tmp-0123456789abcdef"}

@@ -72,6 +72,24 @@ func (d *Dir) Abort() error {
 	return Classify("abort directory", d.path, os.RemoveAll(d.tmp))
 }
 
+// RemoveAll removes a file or a directory with all it holds, which is moved aside first: a kill leaves it whole at path,
+// or nothing there and a temporary sibling for SweepTemps. A missing path is no error.
+func RemoveAll(path string) error {
+	const op = "remove"
+	aside := tempName(path)
+	err := os.Rename(path, aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = syncPath(filepath.Dir(aside)) // the move must not come after a part of the removal
+	}
+	if err == nil {
+		err = os.RemoveAll(aside)
+	}
+	return Classify(op, path, err)
+}
+
 // SweepTemps removes the temporary files and directories that killed processes left directly in dir and returns their
 // number. The caller must be the only writer in dir (hold its lock) and have nothing open there. A missing dir is empty.
 func SweepTemps(dir string) (int, error) {

@@ -120,7 +120,7 @@ func newBuildRL(a *app) *cobra.Command {
 	f.add(cmd)
 	questions := cmd.Flags().String(flagQuestions, "", "questions file")
 	split := cmd.Flags().String(flagSplit, string(quarry.SplitTrain), "part of the questions: train, tier, heldout or all")
-	spec := a.specFlags(cmd)
+	spec := a.specFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := required(cmd, flagQuestions); err != nil {
 			return err

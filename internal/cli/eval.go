@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/configs"
 	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
 )
@@ -23,6 +24,7 @@ type evalDoc struct {
 	Cross       subset             `json:"cross_document"`
 	Single      subset             `json:"single_document"`
 	PerQuestion map[string]float64 `json:"per_question"`
+	Unplayed    unplayed           `json:"unplayed"` // attempts in which the policy had no chance
 }
 
 // subset is the success on some of the questions; null when there are none.
@@ -70,10 +72,14 @@ func newEval(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.Eval.Attempts = attempts.or(s.Eval.Attempts); s.Eval.Attempts < 1 {
-			return badFlag(cmd, "attempts", "a number from 1 on")
+		if s.Eval.Attempts = attempts.or(s.Eval.Attempts); s.Eval.Attempts < 1 || s.Eval.Attempts > configs.MaxTries {
+			return badFlag(cmd, "attempts", fmt.Sprintf("a number from 1 to %d", configs.MaxTries))
 		}
 		qs, err := a.questions(cmd, *questions, *split, *limit)
+		if err != nil {
+			return err
+		}
+		path, err := a.weights(*weights)
 		if err != nil {
 			return err
 		}
@@ -84,13 +90,14 @@ func newEval(a *app) *cobra.Command {
 		var doc evalDoc
 		err = a.stage("eval", func(p *report.Progress) (string, error) {
 			env := a.env(s, g, p)
-			eng, version, err := env.Serve(cmd.Context(), a.weights(*weights))
+			eng, version, err := env.Serve(cmd.Context(), path)
 			if err != nil {
 				return "", err
 			}
 			defer eng.Close()
 			r, err := env.Measure(cmd.Context(), eng, qs, *name, version)
 			doc = newEvalDoc(r, *weights, qs)
+			doc.Unplayed = findUnplayed(a.Path(*questions), r.Unplayed)
 			return fmt.Sprintf("%s of %d questions", percent(r.Success), r.N), err
 		})
 		if err != nil {
@@ -113,6 +120,7 @@ func newEvalDoc(r loop.EvalResult, weights string, qs []quarry.Question) evalDoc
 }
 
 func (d *evalDoc) rows() []row {
-	return []row{{"questions", d.N}, {"attempts", d.Attempts}, {"success", fmt.Sprintf("%s, 95 %% interval %s to %s", percent(d.Success), percent(d.Lo), percent(d.Hi))},
+	rows := []row{{"questions", d.N}, {"attempts", d.Attempts}, {"success", fmt.Sprintf("%s, 95 %% interval %s to %s", percent(d.Success), percent(d.Lo), percent(d.Hi))},
 		{"greedy", percent(d.Greedy)}, {"across documents", d.Cross}, {"within one document", d.Single}, {"weights version", d.Version}}
+	return append(rows, d.Unplayed.rows()...)
 }

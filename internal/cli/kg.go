@@ -41,13 +41,17 @@ func newKGBuild(a *app) *cobra.Command {
 		if err := required(cmd, flagOut); err != nil {
 			return err
 		}
+		data, err := a.folder(args[0], "a data folder holds docs.jsonl, entities.jsonl, triples.tsv and relations.tsv")
+		if err != nil {
+			return err
+		}
 		doc := kgDoc{Path: a.Path(*out)}
 		if err := newDir(doc.Path, loop.StatsFile, *replace); err != nil {
 			return err
 		}
-		err := a.stage("kg", func(*report.Progress) (string, error) {
+		err = a.stage("kg", func(*report.Progress) (string, error) {
 			err := writeDir(doc.Path, func(dir string) (err error) {
-				_, doc.Stats, err = loop.BuildGraph(a.Path(args[0]), dir)
+				_, doc.Stats, err = loop.BuildGraph(data, dir)
 				return err
 			})
 			return fmt.Sprintf("%d documents, %d statements with evidence", doc.Documents, doc.Statements), err

@@ -35,7 +35,7 @@ func newPivot(a *app) *cobra.Command {
 	questions := cmd.Flags().String(flagQuestions, "", "questions file")
 	out := cmd.Flags().String(flagOut, "", "tasks file to write")
 	limit := cmd.Flags().Int(flagLimit, 0, "most tasks, spread over the questions; 0 is all")
-	spec := a.specFlags(cmd)
+	spec := a.specFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := required(cmd, flagKG, flagQuestions, flagOut); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/configs"
 	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
 )
@@ -21,6 +22,7 @@ type rolloutDoc struct {
 	Ends      report.Reasons `json:"ends"`
 	Failures  report.Reasons `json:"failures"`
 	Rewards   components     `json:"rewards"`
+	Unplayed  unplayed       `json:"unplayed"` // episodes in which the policy had no chance
 }
 
 type rolloutFlags struct {
@@ -81,6 +83,7 @@ func newRollout(a *app) *cobra.Command {
 				return "", err
 			}
 			doc.sum(eps)
+			doc.Unplayed = findUnplayed(a.Path(f.questions), loop.UnplayedOf(eps))
 			return fmt.Sprintf("%d episodes", len(eps)), loop.WriteEpisodes(doc.Path, eps)
 		})
 		if err != nil {
@@ -106,8 +109,8 @@ func (a *app) checkRollout(cmd *cobra.Command, f *rolloutFlags) error {
 		return usage("--expert plays each question once", "leave --samples out")
 	case !f.expert && f.weights == "" && a.Settings.Endpoint == "":
 		return usage("no policy is named", "give --weights FILE, --weights "+loop.Untrained+", --expert, or the --endpoint of an engine")
-	case f.samples < 1:
-		return badFlag(cmd, "samples", "a number from 1 on")
+	case f.samples < 1 || f.samples > configs.MaxTries:
+		return badFlag(cmd, "samples", fmt.Sprintf("a number from 1 to %d", configs.MaxTries))
 	case !(f.temperature >= 0 && f.temperature <= 100):
 		return badFlag(cmd, "temperature", "a number from 0 to 100")
 	}
@@ -123,21 +126,17 @@ func (a *app) play(ctx context.Context, env *loop.Env, f *rolloutFlags, qs []qua
 		}
 		return eps, err
 	}
-	eng, version, err := env.Serve(ctx, a.weights(f.weights))
+	weights, err := a.weights(f.weights)
+	if err != nil {
+		return nil, err
+	}
+	eng, version, err := env.Serve(ctx, weights)
 	if err != nil {
 		return nil, err
 	}
 	defer eng.Close()
 	doc.Weights, doc.Version = f.weights, version
 	return env.Sample(ctx, eng, qs, f.samples, f.temperature, f.name)
-}
-
-// weights resolves a weights file; loop's own words stay as they are.
-func (a *app) weights(name string) string {
-	if name == "" || name == loop.Untrained {
-		return name
-	}
-	return a.Path(name)
 }
 
 func (d *rolloutDoc) sum(eps []*quarry.Episode) {
@@ -152,10 +151,11 @@ func (d *rolloutDoc) sum(eps []*quarry.Episode) {
 }
 
 func (d *rolloutDoc) rows() []row {
-	rows := []row{{"episodes", fmt.Sprintf("%d of %d questions", d.Episodes, d.Questions)}}
+	rows := []row{{"episodes", fmt.Sprintf("%d, of %d questions", d.Episodes, d.Questions)}}
 	rows = append(rows, reasons("dropped: ", d.Dropped)...)
 	rows = append(rows, d.Rewards.rows()...)
 	rows = append(rows, reasons("ended by ", d.Ends)...)
 	rows = append(rows, reasons("failed by ", d.Failures)...)
+	rows = append(rows, d.Unplayed.rows()...)
 	return append(rows, row{"file", d.Path})
 }

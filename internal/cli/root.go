@@ -92,7 +92,7 @@ func newRoot(st *State) *cobra.Command {
 	root.SetErr(st.Stderr)
 	root.SetHelpCommand(newHelp())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Err: err, Hint: cmd.CommandPath() + " --help lists the flags"}
+		return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: flagError(err), Hint: cmd.CommandPath() + " --help lists the flags"}
 	})
 	defaults := configs.DefaultSettings()
 	flags := root.PersistentFlags()
@@ -106,6 +106,27 @@ func newRoot(st *State) *cobra.Command {
 		root.AddCommand(c(a))
 	}
 	return root
+}
+
+// flagError says what a flag's value should have been, where the library quotes the parser of Go.
+func flagError(err error) string {
+	msg, parser, found := strings.Cut(err.Error(), ": strconv.")
+	if !found {
+		return msg
+	}
+	want := "a number"
+	switch {
+	case strings.HasPrefix(parser, "ParseBool"):
+		want = "true or false"
+	case strings.HasPrefix(parser, "ParseUint"):
+		want = "a whole number from 0 to 18446744073709551615"
+	case strings.HasPrefix(parser, "ParseInt"), strings.HasPrefix(parser, "Atoi"):
+		want = "a whole number"
+	}
+	if strings.Contains(parser, "out of range") {
+		want += "; this one is too large"
+	}
+	return msg + ": expected " + want
 }
 
 // load derives settings and logger once the flags are parsed.
@@ -175,7 +196,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		usage := "usage: " + strings.TrimSpace(cmd.CommandPath()+" "+strings.Join(names, " "))
 		switch {
 		case len(args) < len(names):
-			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: names[len(args)] + " is missing", Hint: usage}
+			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: names[len(args)] + " is missing", Hint: "for example: " + example(cmd)}
 		case len(args) > len(names):
 			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: args[len(names)], Msg: "one argument too many", Hint: usage}
 		}

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
 )
 
@@ -39,11 +43,11 @@ func measure(eps []*quarry.Episode, get func(quarry.Scorecard) quarry.Score) mea
 
 func (m measured) String() string {
 	if m.Mean == nil {
-		return fmt.Sprintf("not scored %v", map[string]int(m.Unscored))
+		return "not scored: " + m.Unscored.String()
 	}
 	s := fmt.Sprintf("%.3f", *m.Mean)
 	if n := total(m.Unscored); n > 0 {
-		s += fmt.Sprintf(" over %d; not scored %v", m.Scored, map[string]int(m.Unscored))
+		s += fmt.Sprintf(" over %d; not scored: %v", m.Scored, m.Unscored)
 	}
 	return s
 }
@@ -66,5 +70,65 @@ func measureAll(eps []*quarry.Episode) components {
 }
 
 func (c components) rows() []row {
-	return []row{{"success (orm)", c.ORM}, {"prm", c.PRM}, {"tool", c.Tool}, {"format", c.Format}}
+	return []row{{"success (orm)", c.ORM}, {"path entities seen (prm)", c.PRM}, {"tool, at most 0.1", c.Tool}, {"format, at most 0.1", c.Format}}
+}
+
+// unplayed are the episodes in which the policy had no chance.
+type unplayed []loop.Unplayed
+
+const unplayedShown = 5 // of the text; the JSON document has them all
+
+// findUnplayed adds the line of each question in its file.
+func findUnplayed(questions string, all []loop.Unplayed) unplayed {
+	if len(all) == 0 {
+		return unplayed{}
+	}
+	lines := map[string]int{}
+	f, err := os.Open(questions)
+	if err != nil { // it was read before: without it the ids must do
+		return all
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	for n := 1; err == nil; n++ {
+		var text []byte
+		var q struct {
+			ID string `json:"id"`
+		}
+		if text, err = r.ReadBytes('\n'); json.Unmarshal(text, &q) == nil {
+			lines[q.ID] = n
+		}
+	}
+	for i := range all {
+		all[i].Line = lines[all[i].Question]
+	}
+	return all
+}
+
+// rows count the reasons and name the first episodes of each.
+func (u unplayed) rows() []row {
+	counts := map[string]int{}
+	for _, x := range u {
+		counts[x.Reason]++
+	}
+	var rows []row
+	for _, c := range reasons("", counts) {
+		rows = append(rows, row{"without a chance: " + c.name, c.value})
+		shown := 0
+		for _, x := range u {
+			if x.Reason != c.name {
+				continue
+			}
+			if shown++; shown > unplayedShown {
+				rows = append(rows, row{"  ", fmt.Sprintf("and %d more: -o json lists them", counts[c.name]-unplayedShown)})
+				break
+			}
+			where := x.Episode
+			if x.Line > 0 {
+				where = fmt.Sprintf("%s, line %d of the questions", x.Episode, x.Line)
+			}
+			rows = append(rows, row{"  ", where + ": " + oneLine(x.Message)})
+		}
+	}
+	return rows
 }

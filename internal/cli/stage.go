@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,12 +39,18 @@ const (
 
 const splitAll = "all"
 
-// specFlags adds --spec and --seed; the function gives the spec they name.
-func (a *app) specFlags(cmd *cobra.Command) func() (configs.Run, error) {
+// specFlag adds --spec; the function gives the spec it names.
+func (a *app) specFlag(cmd *cobra.Command) func() (configs.Run, error) {
 	name := cmd.Flags().String(flagSpec, "demo", "spec or preset that settings come from")
+	return func() (configs.Run, error) { return a.Spec(*name) }
+}
+
+// specFlags adds --seed too, for commands that draw.
+func (a *app) specFlags(cmd *cobra.Command) func() (configs.Run, error) {
+	load := a.specFlag(cmd)
 	seed := cmd.Flags().Uint64(flagSeed, 0, "root of the random streams (default that of the spec)")
 	return func() (configs.Run, error) {
-		spec, err := a.Spec(*name)
+		spec, err := load()
 		if err == nil && cmd.Flags().Changed(flagSeed) {
 			spec.Seed = *seed
 		}
@@ -53,14 +60,19 @@ func (a *app) specFlags(cmd *cobra.Command) func() (configs.Run, error) {
 
 // required gives an error for the first of the flags without a value.
 func required(cmd *cobra.Command, names ...string) error {
-	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	for _, name := range names {
 		if cmd.Flags().Lookup(name).Value.String() == "" {
 			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: "--" + name + " is missing",
-				Hint: "for example: " + example}
+				Hint: "for example: " + example(cmd)}
 		}
 	}
 	return nil
+}
+
+// example is the first of a command's.
+func example(cmd *cobra.Command) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	return first
 }
 
 // badFlag is a flag with a value out of range.
@@ -81,18 +93,42 @@ func (a *app) input(path, from string) (string, error) {
 		e.Kind, e.Err = quarry.KindInvalid, err
 	case info.IsDir():
 		e.Kind, e.Msg = quarry.KindInvalid, "is a folder, expected a file"
+	case !info.Mode().IsRegular(): // opening a named pipe may wait for ever
+		e.Kind, e.Msg = quarry.KindInvalid, "is no regular file"
 	default:
 		return path, nil
 	}
 	return "", e
 }
 
+// folder resolves a folder that others may find wanting; what stands there and is none is refused at once.
+func (a *app) folder(path, from string) (string, error) {
+	path = a.Path(path)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return "", &quarry.Error{Op: "read", Kind: quarry.KindInvalid, Subject: path, Msg: "is a file, expected a folder", Hint: from}
+	}
+	return path, nil
+}
+
+// weights resolves a weights file; "" and loop's own words stay as they are.
+func (a *app) weights(name string) (string, error) {
+	if name == "" || name == loop.Untrained {
+		return name, nil
+	}
+	return a.input(name, "quarry train writes weights files; "+loop.Untrained+" is the policy before any training")
+}
+
 // graph loads the folder of --kg.
 func (a *app) graph(dir string) (*kg.Graph, error) {
-	g, err := kg.Load(a.Path(dir))
+	const makes = "quarry kg build DATA --out DIR makes a graph folder"
+	path, err := a.folder(dir, makes)
+	if err != nil {
+		return nil, err
+	}
+	g, err := kg.Load(path)
 	if quarry.KindOf(err) == quarry.KindNotFound {
-		return nil, &quarry.Error{Op: "kg load", Kind: quarry.KindNotFound, Subject: a.Path(dir), Msg: "not a graph folder: it needs " + strings.Join(kg.Files(), ", "),
-			Hint: "quarry kg build DATA --out DIR makes one"}
+		return nil, &quarry.Error{Op: "kg load", Kind: quarry.KindNotFound, Subject: path, Msg: "not a graph folder: it needs " + strings.Join(kg.Files(), ", "),
+			Hint: makes}
 	}
 	return g, err
 }
@@ -110,9 +146,15 @@ func (a *app) questions(cmd *cobra.Command, file, split string, limit int) ([]qu
 	if err != nil {
 		return nil, err
 	}
-	qs, err := loop.ReadQuestions(path, part(split))
+	qs, err := loop.ReadQuestions(path, "")
 	if err != nil {
 		return nil, err
+	}
+	if len(qs) == 0 {
+		return nil, &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: path, Msg: "the file holds no question", Hint: "quarry synth writes questions.jsonl"}
+	}
+	if want := part(split); want != "" {
+		qs = slices.DeleteFunc(qs, func(q quarry.Question) bool { return q.Split != want })
 	}
 	if len(qs) == 0 {
 		return nil, &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: path, Msg: "no question of the part " + split,
@@ -228,7 +270,11 @@ func (a *app) print(doc any, rows []row) error {
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		if _, err := fmt.Fprintf(w, "%s\t%v\n", r.name, r.value); err != nil {
+		line := fmt.Sprintf("%s\t%v\n", r.name, r.value)
+		if r.value == "" {
+			line = r.name + "\n"
+		}
+		if _, err := io.WriteString(w, line); err != nil {
 			return outputError(err)
 		}
 	}

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,7 +132,7 @@ func TestStagesGiveWhatTheRunGives(t *testing.T) {
 	var tr trainDoc
 	w.must(&tr, "train", "sft", "--data", filepath.Join(at["sft"], "s1"), "--out", "sft.json", "--spec", "small.yaml")
 	w.same("sft.json", filepath.Join(at["sft"], "weights.json"))
-	w.must(&tr, "train", "rl", "--data", filepath.Join(at["rl"], "t1", "batch-0001"), "--parent", filepath.Join(at["rl"], "weights", "v0002.json"), "--out", "rl.json", "--spec", "small.yaml")
+	w.must(&tr, "train", "rl", "--data", filepath.Join(at["rl"], "t1", "batch-0001"), "--parent", filepath.Join(at["rl"], "weights", "v0002.json"), "--start", "--out", "rl.json", "--spec", "small.yaml")
 	w.same("rl.json", filepath.Join(at["rl"], "weights", "v0003.json"))
 	if tr.Version != 3 {
 		t.Errorf("version %d", tr.Version)
@@ -257,6 +260,108 @@ func empty[T datasets.Row](check func(string, datasets.Manifest, error), dir, na
 	check(name, m, err)
 }
 
+// TestAQuestionThatDoesNotFit: a question longer than the context, and one the engine refuses, are one failed episode
+// each, named by id and line; the rest is played.
+func TestAQuestionThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	w := newWorkdir(t)
+	w.must(&kgDoc{}, "kg", "build", "data", "--out", "kg")
+	w.must(&synthDoc{}, "synth", "--kg", "kg", "--out", "q", "--spec", "small.yaml")
+	qs, err := datasets.ReadQuestionsJSONL(w.path("q", "questions.jsonl"))
+	if err != nil || len(qs) < 4 {
+		t.Fatalf("%d questions, %v", len(qs), err)
+	}
+	qs = qs[:4]
+	qs[2].Text = "Who? " + strings.Repeat("and who ", 5000)
+	if err := datasets.WriteQuestionsJSONL(w.path("long.jsonl"), qs); err != nil {
+		t.Fatal(err)
+	}
+	play := []string{"rollout", "--kg", "kg", "--questions", "long.jsonl", "--out", "eps.jsonl", "--samples", "2"}
+	var doc rolloutDoc
+	w.must(&doc, append(play, "--weights", "untrained")...)
+	if doc.Episodes != 8 || doc.Ends["context_overflow"] != 2 || len(doc.Unplayed) != 2 {
+		t.Fatalf("%+v", doc)
+	}
+	for _, u := range doc.Unplayed {
+		if u.Line != 3 || u.Question != qs[2].ID || u.Reason != "question_too_long" || !strings.Contains(u.Message, "the context limit is 32768") {
+			t.Errorf("%+v", u)
+		}
+	}
+	for _, args := range [][]string{{"score", "eps.jsonl", "--questions", "long.jsonl"}, {"pivot", "eps.jsonl", "--kg", "kg", "--questions", "long.jsonl", "--out", "tasks.jsonl"},
+		{"rollout", "--kg", "kg", "--questions", "long.jsonl", "--expert", "--out", "expert.jsonl"}} {
+		if code, _, stderr := w.run(args...); code != 0 {
+			t.Errorf("%v after it: code %d, %s", args, code, stderr)
+		}
+	}
+
+	r := pocket.NewReader()
+	weights := w.path("w.json")
+	if _, err := pocket.NewWeights(r.Features()).Save(weights, r.Features()); err != nil {
+		t.Fatal(err)
+	}
+	inner, err := pocket.NewServer(pocket.Options{Enumerator: r, FeatureSet: r.Features(), WeightsPath: weights})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, stop, err := inner.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	target, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		says   string
+		all    bool
+		code   int
+		reason string
+	}{
+		{"The input (9000 tokens) is longer than the model's context length (8192 tokens).", false, 0, "question_too_long"},
+		{"top_k is not supported", false, 0, "engine_refused"},
+		{"top_k is not supported", true, 2, ""},
+	} {
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+			if body, _ := io.ReadAll(req.Body); req.URL.Path == "/generate" && (c.all || len(body) > 60000) {
+				rw.WriteHeader(http.StatusBadRequest)
+				_ = json.NewEncoder(rw).Encode(map[string]any{"error": map[string]string{"message": c.says}})
+				return
+			} else {
+				req.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			proxy.ServeHTTP(rw, req)
+		}))
+		short := slices.Clone(qs)
+		short[2].Text = "Who? " + strings.Repeat("and who ", 3000) // fits the limit of this side
+		if err := datasets.WriteQuestionsJSONL(w.path("long.jsonl"), short); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := w.run(append(play, "--endpoint", srv.URL, "-o", "json")...)
+		srv.Close()
+		if code != c.code {
+			t.Fatalf("%s: code %d, %s", c.says, code, stderr)
+		}
+		if code != 0 {
+			if !strings.Contains(stderr, "refused all 8 episodes") || !strings.Contains(stderr, c.says) {
+				t.Errorf("stderr %s", stderr)
+			}
+			continue
+		}
+		doc = rolloutDoc{}
+		if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Unplayed) != 2 || doc.Unplayed[0].Line != 3 || doc.Unplayed[0].Reason != c.reason || !strings.Contains(doc.Unplayed[0].Message, c.says) {
+			t.Errorf("%+v", doc.Unplayed)
+		}
+		if text := (&doc).rows(); !slices.ContainsFunc(text, func(r row) bool { return r.name == "without a chance: "+c.reason }) {
+			t.Errorf("rows %v", text)
+		}
+	}
+}
+
 func TestMeasureNeverCountsAnUnscoredEpisode(t *testing.T) {
 	card := func(s quarry.Score) *quarry.Episode { return &quarry.Episode{Scorecard: &quarry.Scorecard{ORM: s}} }
 	eps := []*quarry.Episode{card(quarry.ScoreOf(1)), card(quarry.ScoreOf(0)), card(quarry.Unscored("infra")), card(quarry.ScoreOf(1)), {}}
@@ -264,7 +369,7 @@ func TestMeasureNeverCountsAnUnscoredEpisode(t *testing.T) {
 	if m.Mean == nil || *m.Mean != 2.0/3 || m.Scored != 3 || cmp.Diff(m.Unscored, report.Reasons{"infra": 1, "no_scorecard": 1}) != "" {
 		t.Errorf("%+v", m)
 	}
-	if none := measureAll(eps[2:3]).ORM; none.Mean != nil || none.String() != "not scored map[infra:1]" {
+	if none := measureAll(eps[2:3]).ORM; none.Mean != nil || none.String() != "not scored: 1 infra" {
 		t.Errorf("%+v", none)
 	}
 }

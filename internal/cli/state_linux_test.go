@@ -3,44 +3,43 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
 // TestSecondRunIsRefused starts a run as a process of its own and stops it while it holds the state directory: its
-// documents come from a pipe that nobody has written yet.
+// engine never answers.
 func TestSecondRunIsRefused(t *testing.T) {
 	w := newWorkdir(t)
-	docs := w.path("data", "docs.jsonl")
-	text := w.read(docs)
-	if err := os.Remove(docs); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(docs, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	asked := make(chan struct{})
+	once := sync.OnceFunc(func() { close(asked) })
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		once()
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
 	var out bytes.Buffer
-	first := exec.Command("quarry", "run", "small.yaml", "--state-dir", "state")
+	first := exec.Command("quarry", "run", "small.yaml", "--state-dir", "state", "--endpoint", silent.URL)
 	first.Dir, first.Stderr = w.dir, &out
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() {
-		err := first.Wait()
-		if f, e := os.OpenFile(docs, os.O_RDONLY|syscall.O_NONBLOCK, 0); e == nil { // wakes the writer below if the run never read
-			defer f.Close()
-		}
-		ended <- err
-	}()
-	pipe, err := os.OpenFile(docs, os.O_WRONLY, 0) // returns when the first run reads, which it does under the lock
-	if err != nil {
-		t.Fatal(err)
+	go func() { ended <- first.Wait() }()
+	select {
+	case <-asked:
+	case err := <-ended:
+		t.Fatalf("the first run ended by itself: %v\n%s", err, &out)
 	}
 	code, stdout, stderr := w.run("run", "small.yaml", "--state-dir", "state", "-o", "json")
 	if code != 4 || stdout != "" {
@@ -58,13 +57,10 @@ func TestSecondRunIsRefused(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Errorf("the first run ended by itself:\n%s", &out)
 	}
-	_ = pipe.Close()
 
 	// The kernel has freed the lock: the same command goes on.
-	if err := os.Remove(docs); err != nil {
-		t.Fatal(err)
-	}
-	w.write(filepath.Join("data", "docs.jsonl"), string(text[:100]))
+	docs := filepath.Join("data", "docs.jsonl")
+	w.write(docs, string(w.read(docs)[:100]))
 	if code, _, stderr := w.run("run", "small.yaml", "--state-dir", "state"); code != 2 || !strings.Contains(stderr, "docs.jsonl:1: ") {
 		t.Errorf("after the kill: code %d\n%s", code, stderr)
 	}

@@ -72,7 +72,7 @@ func (d *synthDoc) check() error {
 		return &quarry.Error{Op: "synth", Kind: quarry.KindInternal, Subject: "ledger", Msg: fmt.Sprintf("%d of %d walks are neither accepted nor rejected", lost, d.Walks)}
 	}
 	if d.Accepted == 0 {
-		return &quarry.Error{Op: "synth", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d walks", d.Walks), Msg: fmt.Sprintf("no question was accepted: %v", d.Rejected),
+		return &quarry.Error{Op: "synth", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d walks", d.Walks), Msg: fmt.Sprintf("no question was accepted: %v", report.Reasons(d.Rejected)),
 			Hint: "raise synth.walks in the spec, loosen the check that rejects most, or give a larger graph"}
 	}
 	return nil
@@ -85,5 +85,6 @@ func (d *synthDoc) rows() []row {
 	for _, part := range []quarry.Split{quarry.SplitTrain, quarry.SplitTier, quarry.SplitHeldout} {
 		rows = append(rows, row{"  " + string(part), fmt.Sprintf("%d, %d across documents", d.BySplit[part], d.Cross[part])})
 	}
+	rows = append(rows, row{"  evidence in another part", d.Elsewhere})
 	return append(rows, row{"questions", d.Questions}, row{"ledger", d.Ledger}, row{"dataset", d.Dataset})
 }

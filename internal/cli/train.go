@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +48,7 @@ func (a *app) trainFlags(cmd *cobra.Command, parent string) *trainFlags {
 	cmd.Flags().StringVar(&f.parent, "parent", parent, "weights file to start from")
 	cmd.Flags().StringVar(&f.out, flagOut, "", "weights file to write")
 	cmd.Flags().IntVar(&f.version, "version", 0, "version of the weights written (default that of the parent + 1)")
-	f.spec = a.specFlags(cmd)
+	f.spec = a.specFlag(cmd)
 	return f
 }
 
@@ -63,7 +66,13 @@ func (a *app) train(cmd *cobra.Command, f *trainFlags, job func(t *trainer.Train
 		return err
 	}
 	env := a.env(s, nil, nil)
-	parent, drop, err := env.WeightsFile(a.weights(f.parent))
+	if f.parent, err = a.weights(f.parent); err != nil {
+		return err
+	}
+	if f.data, err = a.folder(f.data, "quarry build writes dataset folders"); err != nil {
+		return err
+	}
+	parent, drop, err := env.WeightsFile(f.parent)
 	if err != nil {
 		return err
 	}
@@ -75,6 +84,9 @@ func (a *app) train(cmd *cobra.Command, f *trainFlags, job func(t *trainer.Train
 	if !cmd.Flags().Changed("version") {
 		doc.Version = w.Version + 1
 	}
+	if doc.Version > math.MaxInt32 { // what a token's version is stored as
+		return badFlag(cmd, "version", fmt.Sprintf("a number up to %d", math.MaxInt32))
+	}
 	if doc.Version <= w.Version {
 		return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Subject: "--version", Msg: fmt.Sprintf("is %d, but the parent has version %d", doc.Version, w.Version),
 			Hint: fmt.Sprintf("leave it out, or give %d or more", w.Version+1)}
@@ -85,9 +97,22 @@ func (a *app) train(cmd *cobra.Command, f *trainFlags, job func(t *trainer.Train
 		return fmt.Sprintf("weights version %d", doc.Version), err
 	})
 	if err != nil {
-		return err
+		return fromFlag(cmd, err)
 	}
 	return a.print(doc, append(rows, row{"weights", fmt.Sprintf("%s, version %d", doc.Weights, doc.Version)}))
+}
+
+// fromFlag names the flag where a setting out of range came from one, not from the spec.
+func fromFlag(cmd *cobra.Command, err error) error {
+	var e *quarry.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := cmd.Flags().Lookup(strings.TrimPrefix(strings.ReplaceAll(e.Subject, "_", "-"), "max-"))
+	if f == nil || !f.Changed {
+		return err
+	}
+	return &quarry.Error{Op: cmd.CommandPath(), Kind: e.Kind, Subject: "--" + f.Name, Msg: e.Msg, Hint: cmd.CommandPath() + " --help lists the flags"}
 }
 
 // number is a flag whose default stands in the spec.
@@ -124,13 +149,13 @@ func newTrainSFT(a *app) *cobra.Command {
 	epochs := whole(cmd, "epochs", "sft.epochs", "full-batch passes")
 	rate := float(cmd, "learning-rate", "sft.learning_rate", "Adam's step size")
 	l2 := float(cmd, "l2", "sft.l2", "weight of the squared norm in the loss")
-	guesses := cmd.Flags().Int("guesses", 20, "closed-book guesses to keep, 0 to 20")
+	guesses := cmd.Flags().Int("guesses", trainer.MaxGuesses, fmt.Sprintf("closed-book guesses to keep, 0 to %d", trainer.MaxGuesses))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if f.parent == "" {
 			f.parent = loop.Untrained
 		}
 		return a.train(cmd, f, func(t *trainer.Trainer, s configs.Run, parent string, doc *trainDoc) ([]row, error) {
-			r, err := t.SFT(cmd.Context(), trainer.SFTJob{Data: a.Path(f.data), Parent: parent, Out: doc.Weights, Version: doc.Version,
+			r, err := t.SFT(cmd.Context(), trainer.SFTJob{Data: f.data, Parent: parent, Out: doc.Weights, Version: doc.Version,
 				Epochs: epochs.or(s.SFT.Epochs), LearningRate: rate.or(s.SFT.LearningRate), L2: l2.or(s.SFT.L2), MaxGuesses: *guesses})
 			doc.Result = r
 			return []row{{"episodes", r.Episodes}, {"turns", r.Turns}, {"not scorable", r.Unscorable}, {"loss per turn", fmt.Sprintf("%.3f -> %.3f", r.LossFirst, r.LossLast)}}, err
@@ -156,7 +181,7 @@ func newTrainDPO(a *app) *cobra.Command {
 			return err
 		}
 		return a.train(cmd, f, func(t *trainer.Trainer, s configs.Run, parent string, doc *trainDoc) ([]row, error) {
-			r, err := t.DPO(cmd.Context(), trainer.DPOJob{Data: a.Path(f.data), Parent: parent, Out: doc.Weights, Version: doc.Version,
+			r, err := t.DPO(cmd.Context(), trainer.DPOJob{Data: f.data, Parent: parent, Out: doc.Weights, Version: doc.Version,
 				Beta: beta.or(s.DPO.Beta), Epochs: epochs.or(s.DPO.Epochs), LearningRate: rate.or(s.DPO.LearningRate)})
 			doc.Result = r
 			return []row{{"pairs", r.Pairs}, {"not scorable", r.Unscorable}, {"loss", fmt.Sprintf("%.3f -> %.3f", r.LossFirst, r.LossLast)},
@@ -171,20 +196,21 @@ func newTrainRL(a *app) *cobra.Command {
 		Use:   "rl",
 		Short: "Take one RL step on a T1 batch",
 		Long: "Rl takes one step along the IcePop objective. The optimiser's state stands beside the weights and is read from\n" +
-			"beside the parent. The same step again returns what is recorded.",
-		Example: "  quarry train rl --data t1/batch-0001 --parent v0002.json --out v0003.json",
+			"beside the parent; --start is for a parent that no RL step made. The same step again returns what is recorded.",
+		Example: "  quarry train rl --data t1/batch-0001 --parent v0002.json --out v0003.json --start",
 		Args:    exactArgs(),
 	}
 	f := a.trainFlags(cmd, "")
 	rate := float(cmd, "learning-rate", "rl.learning_rate", "Adam's step size")
 	alpha := float(cmd, "alpha", "rl.alpha", "lower bound of the IcePop mask")
 	beta := float(cmd, "beta", "rl.beta", "upper bound of the IcePop mask")
+	start := cmd.Flags().Bool("start", false, "an RL phase starts here: begin the optimiser anew when the parent has no state")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := required(cmd, "parent"); err != nil {
 			return err
 		}
 		return a.train(cmd, f, func(t *trainer.Trainer, s configs.Run, parent string, doc *trainDoc) ([]row, error) {
-			r, err := t.RL(cmd.Context(), trainer.RLJob{Data: a.Path(f.data), Parent: parent, Out: doc.Weights, Version: doc.Version,
+			r, err := t.RL(cmd.Context(), trainer.RLJob{Data: f.data, Parent: parent, Start: *start, Out: doc.Weights, Version: doc.Version,
 				LearningRate: rate.or(s.RL.LearningRate), Alpha: alpha.or(s.RL.Alpha), Beta: beta.or(s.RL.Beta)})
 			doc.Result = r
 			return []row{{"episodes", fmt.Sprintf("%d, %d with an advantage", r.Episodes, r.UsedEpisodes)}, {"sampled tokens", r.Tokens}, {"masked", percent(r.Stats.MaskedFraction())},

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quarry-rl/quarry/configs"
+	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/jobs"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
+	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/rollout"
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
@@ -34,8 +36,12 @@ func schemas() []schema {
 		{"journal", fmt.Sprintf("%s/%d", rollout.SchemaName, rollout.SchemaVersion)},
 		{"weights", strconv.Itoa(pocket.WeightsSchema)},
 		{"optimiser", strconv.Itoa(trainer.StateSchema)},
+		{"graph folder", strconv.Itoa(kg.Schema)},
+		{"episodes", strconv.Itoa(loop.EpisodeSchema)},
+		{"tasks", strconv.Itoa(loop.TaskSchema)},
+		{"ledger", strconv.Itoa(loop.LedgerSchema)},
 		{"dataset", "quarry.dataset/1"},
-		{"Q1", "1"},
+		{"Q1", "2"},
 		{"S1", "1"},
 		{"D1", "1"},
 		{"R1", "1"},

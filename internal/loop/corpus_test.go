@@ -13,7 +13,7 @@ const wiki = "../../examples/wiki"
 
 // writeCorpus makes a graph folder of the demo's first n documents: what reads every sentence costs less with fewer.
 func writeCorpus(dir string, n int) error {
-	docs, err := readLines[kg.Document](filepath.Join(wiki, kg.DocsFile))
+	docs, err := readLines[kg.Document](filepath.Join(wiki, kg.DocsFile), noSchema)
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func writeCorpus(dir string, n int) error {
 	for _, d := range docs {
 		in[d.ID] = true
 	}
-	all, err := readLines[kg.Entity](filepath.Join(wiki, kg.EntitiesFile))
+	all, err := readLines[kg.Entity](filepath.Join(wiki, kg.EntitiesFile), noSchema)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,10 @@ func writeCorpus(dir string, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := writeLines(filepath.Join(dir, kg.DocsFile), docs); err != nil {
+	if err := writeLines(filepath.Join(dir, kg.DocsFile), noSchema, docs); err != nil {
 		return err
 	}
-	if err := writeLines(filepath.Join(dir, kg.EntitiesFile), entities); err != nil {
+	if err := writeLines(filepath.Join(dir, kg.EntitiesFile), noSchema, entities); err != nil {
 		return err
 	}
 	for name, data := range map[string]string{kg.TriplesFile: strings.Join(lines, ""), kg.RelationsFile: string(relations)} {

@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/quarry-rl/quarry"
@@ -27,9 +25,12 @@ const (
 func hashFiles(dir string, names []string) (string, error) {
 	h := sha256.New()
 	for _, n := range names {
-		f, err := os.Open(filepath.Join(dir, n))
+		f, err := atomicfile.Open("read", filepath.Join(dir, n))
+		if quarry.KindOf(err) == quarry.KindNotFound {
+			return "", &quarry.Error{Op: "kg", Kind: quarry.KindNotFound, Subject: filepath.Join(dir, n), Msg: "no such file", Hint: "a graph folder holds docs.jsonl, entities.jsonl, triples.tsv and relations.tsv"}
+		}
 		if err != nil {
-			return "", &quarry.Error{Op: "kg", Kind: quarry.KindNotFound, Subject: filepath.Join(dir, n), Err: err, Hint: "a graph folder holds docs.jsonl, entities.jsonl, triples.tsv and relations.tsv"}
+			return "", err
 		}
 		fmt.Fprintf(h, "%s\x00", n)
 		_, err = io.Copy(h, f)
@@ -49,8 +50,9 @@ func (r *run) document(started time.Time) (*report.Doc, error) {
 	for _, rec := range r.recs {
 		d.Stages = append(d.Stages, report.Stage{Name: rec.Name, Digest: rec.Digest, Seconds: r.took[rec.Name], Cached: rec.Cached, ComputedSeconds: rec.Seconds, Result: notes[rec.Name]})
 	}
-	d.Synth = report.Synth{Walks: r.synth.Walks, Accepted: r.synth.Accepted, Rejected: r.synth.Rejected}
-	d.Filter = report.Filter{In: r.filter.In, Kept: r.filter.Kept, Rejected: r.filter.Rejected, Tier: r.filter.Tier, Heldout: r.filter.Heldout}
+	d.Synth = report.Synth{Walks: r.synth.Walks, Accepted: r.synth.Accepted, Rejected: r.synth.Rejected, ByShape: r.synth.ByShape}
+	d.Filter = report.Filter{In: r.filter.In, Kept: r.filter.Kept, Rejected: r.filter.Rejected, Tier: r.filter.Tier, TierUnscorable: r.filter.TierUnscorable,
+		Heldout: r.filter.Heldout, HeldoutIn: r.filter.HeldoutIn, HeldoutRejected: r.filter.HeldoutRejected}
 	for _, l := range r.filter.Levels {
 		d.Filter.Levels = append(d.Filter.Levels, report.Level{Name: l.Name, Attempts: l.Attempts, Success: l.Success})
 	}
@@ -77,10 +79,7 @@ func (r *run) document(started time.Time) (*report.Doc, error) {
 		d.Next = append(d.Next, "quarry check "+r.o.Command+" > my.yaml && quarry run my.yaml")
 	}
 	d.Seconds = time.Since(started).Seconds()
-	var ru syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) == nil {
-		d.PeakMemory = ru.Maxrss * 1024
-	}
+	d.PeakMemory = peakMemory()
 	return d, d.Validate()
 }
 
@@ -270,6 +269,9 @@ func (r *run) notes(d *report.Doc) {
 	if n := r.sft.Dropped["expert_unscorable"]; n > 0 {
 		add("%d of %d questions given to the expert had no candidate that follows the path and were dropped (expert_unscorable).", n, r.sft.Asked)
 	}
+	if n := r.unplayed(); n > 0 {
+		add("%d attempts of the evaluation could not be made: the question did not fit the engine's context, or the engine refused it (stage.json of the report stage names them).", n)
+	}
 	kept := 0
 	for _, n := range r.synth.Cross {
 		kept += n
@@ -277,6 +279,15 @@ func (r *run) notes(d *report.Doc) {
 	add("%d of %d questions cross documents; of the %d kept train questions %d do.", kept, r.synth.Accepted, r.filter.Kept, r.filter.KeptCross)
 	add("%d of %d questions have one answer by their path alone: their conditions are further evidence, not needed to tell the answer.", r.synth.PathAlone, r.synth.Accepted)
 	add("The policy is the embedded one: a log-linear choice among enumerated searches and answers, not a language model.")
+}
+
+// unplayed counts the attempts of the evaluation in which the policy had no chance.
+func (r *run) unplayed() int {
+	n := 0
+	for _, e := range r.eval.Results {
+		n += len(e.Unplayed)
+	}
+	return n
 }
 
 func (r *run) writeReport(d *report.Doc) error {

@@ -43,6 +43,7 @@ type Env struct {
 	Reader   *pocket.Reader
 	Trainer  *trainer.Trainer
 	Endpoint string // URL of an engine that speaks SGLang's protocol; "" starts the embedded one
+	Model    *Model // what the engine must serve; nil for whatever it is
 	Log      *slog.Logger
 	Progress Progress
 }
@@ -67,6 +68,7 @@ func (e *Env) search(_ context.Context, query string, k int) ([]world.Passage, e
 // Engine is a running engine and its client.
 type Engine struct {
 	*sglang.Client
+	Model Model
 	close func() error
 }
 
@@ -79,15 +81,21 @@ func (e *Engine) Close() error {
 	return e.close()
 }
 
-// StartEngine serves weights: the embedded engine on loopback, or the endpoint, which loads the same file.
+// StartEngine serves weights: the embedded engine on loopback, or the endpoint, which loads the same file. No weights are
+// untrained ones, for the embedded engine only.
 func (e *Env) StartEngine(ctx context.Context, weights string, version int) (*Engine, error) {
 	opts := sglang.Options{MaxConns: max(e.Spec.Concurrency, 8)}
 	if e.Endpoint != "" {
 		c := sglang.New(e.Endpoint, opts)
-		if err := c.UpdateWeights(ctx, weights, strconv.Itoa(version)); err != nil {
+		eng, err := e.engine(ctx, c, nil) // before it is given weights that may not be its own
+		if err != nil {
 			return nil, err
 		}
-		return &Engine{Client: c}, nil
+		if err := c.UpdateWeights(ctx, weights, strconv.Itoa(version)); err != nil {
+			_ = eng.Close()
+			return nil, err
+		}
+		return eng, nil
 	}
 	srv, err := pocket.NewServer(pocket.Options{Enumerator: e.Reader, FeatureSet: e.Reader.Features(), WeightsPath: weights, CacheContexts: contextCache, Log: e.Log})
 	if err != nil {
@@ -97,7 +105,7 @@ func (e *Env) StartEngine(ctx context.Context, weights string, version int) (*En
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Client: sglang.New(url, opts), close: stop}, nil
+	return e.engine(ctx, sglang.New(url, opts), stop)
 }
 
 // Attempt is one try at a question.
@@ -111,19 +119,70 @@ type Attempt struct {
 	Temperature float64
 }
 
-// Play makes an attempt and scores it.
+// Play makes an attempt and scores it. A request that the engine refuses (sglang.Refused) gives the error and the
+// episode up to that point, unscored.
 func (e *Env) Play(ctx context.Context, eng agent.Engine, a Attempt) (*quarry.Episode, error) {
 	ep, err := agent.Run(ctx, eng, world.NewSession(e.Search, a.Task), a.Task, agent.Params{EpisodeID: a.EpisodeID, GroupID: a.GroupID,
 		Sample: a.Sample, Seed: a.Seed, Temperature: a.Temperature, ContextLimit: contextLimit})
-	if err != nil {
+	refused := sglang.Refused(err)
+	if err != nil && !refused {
 		return nil, err
 	}
 	card := rewards.ScoreEpisode(ep, a.Question, rewards.Config{})
 	ep.Scorecard = &card
+	if refused {
+		return ep, err
+	}
 	if !card.ORM.Scored { // what happened to the episode is not its fault: never a failure, always a reason to stop or retry
 		return nil, &quarry.Error{Op: "play", Kind: quarry.KindUnavailable, Subject: a.EpisodeID, Msg: "no outcome: " + card.ORM.Reason + " " + ep.FailureMsg, Hint: "the same command again goes on"}
 	}
 	return ep, nil
+}
+
+// try is Play where one request that the engine refuses must not end the others.
+func (e *Env) try(ctx context.Context, eng agent.Engine, a Attempt) (*quarry.Episode, error) {
+	ep, err := e.Play(ctx, eng, a)
+	if sglang.Refused(err) {
+		return ep, nil
+	}
+	return ep, err
+}
+
+// The reasons an episode says nothing about the policy.
+const (
+	reasonTooLong = "question_too_long" // the context does not hold the prompt
+	reasonRefused = "engine_refused"    // the engine refuses a request of the episode
+)
+
+// Unplayed is an episode in which the policy had no chance, with the reason.
+type Unplayed struct {
+	Line     int    `json:"line,omitempty"` // of the question in its file, where a command read one
+	Question string `json:"question_id"`
+	Episode  string `json:"episode_id"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+}
+
+// UnplayedOf lists the episodes in which the policy had no chance.
+func UnplayedOf(eps []*quarry.Episode) []Unplayed {
+	var out []Unplayed
+	for _, ep := range eps {
+		if reason := unplayed(ep); reason != "" {
+			out = append(out, Unplayed{Question: ep.QuestionID, Episode: ep.ID, Reason: reason, Message: ep.FailureMsg})
+		}
+	}
+	return out
+}
+
+// unplayed is the reason of an Unplayed, "" for an episode that was played.
+func unplayed(ep *quarry.Episode) string {
+	switch {
+	case ep.End == quarry.EndLLMError:
+		return reasonRefused
+	case ep.End == quarry.EndContextOverflow && len(ep.Thread.Turns) == 0:
+		return reasonTooLong
+	}
+	return ""
 }
 
 // budget of the spec, with at most calls tool calls.

@@ -29,6 +29,7 @@ type EvalResult struct {
 	Cross       *float64           `json:"cross_document"`  // success on questions whose path crosses documents; null when there are none
 	Single      *float64           `json:"single_document"` // on the others
 	PerQuestion map[string]float64 `json:"per_question"`
+	Unplayed    []Unplayed         `json:"unplayed,omitempty"` // attempts without a chance; a refused one counts nowhere above
 }
 
 // EvalFacts is what the eval stage leaves behind.
@@ -79,30 +80,45 @@ func (e *Env) Eval(ctx context.Context, heldout string, cks []Checkpoint) (EvalF
 	return f, nil
 }
 
+// evaluate counts scored attempts only; a question without one is left out, of N too.
 func (e *Env) evaluate(ck Checkpoint, qs []quarry.Question, eps, greedy []*quarry.Episode) EvalResult {
-	r := EvalResult{Name: ck.Name, Version: ck.Version, N: len(qs), Attempts: e.Spec.Eval.Attempts, PerQuestion: map[string]float64{}}
-	per := make([]float64, len(qs))
-	var cross, single []float64
+	r := EvalResult{Name: ck.Name, Version: ck.Version, Attempts: e.Spec.Eval.Attempts, PerQuestion: map[string]float64{}}
+	r.Unplayed = append(UnplayedOf(eps), UnplayedOf(greedy)...)
+	var per, cross, single []float64
 	for i := range qs {
-		for _, ep := range eps[i*r.Attempts : (i+1)*r.Attempts] {
-			if right(ep) {
-				per[i] += 1 / float64(r.Attempts)
-			}
+		v := successOf(eps[i*r.Attempts : (i+1)*r.Attempts])
+		if v == nil {
+			continue
 		}
-		r.PerQuestion[qs[i].ID] = per[i]
-		r.Success += per[i] / float64(len(qs))
+		r.PerQuestion[qs[i].ID] = *v
+		per = append(per, *v)
 		if len(qs[i].Docs()) > 1 {
-			cross = append(cross, per[i])
+			cross = append(cross, *v)
 		} else {
-			single = append(single, per[i])
+			single = append(single, *v)
 		}
-		if right(greedy[i]) {
-			r.Greedy += 1 / float64(len(qs))
-		}
+	}
+	r.N = len(per)
+	for _, v := range per {
+		r.Success += v / float64(r.N)
+	}
+	if g := successOf(greedy); g != nil {
+		r.Greedy = *g
 	}
 	r.Cross, r.Single = mean(cross), mean(single)
 	r.Lo, r.Hi = rewards.BootstrapCI(per, seedOf(e.Spec.Seed, "bootstrap"), e.Spec.Eval.Bootstrap)
 	return r
+}
+
+// successOf is the share of right ones among the scored episodes, nil when none is scored.
+func successOf(eps []*quarry.Episode) *float64 {
+	right01 := make([]float64, 0, len(eps))
+	for _, ep := range eps {
+		if ep.Scorecard.ORM.Scored {
+			right01 = append(right01, ep.Scorecard.ORM.Value)
+		}
+	}
+	return mean(right01)
 }
 
 // mean is nil for no values.

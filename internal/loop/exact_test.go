@@ -122,7 +122,7 @@ func rescore(t *testing.T, e *Env, dir string, rs []datasets.T1) (checked int) {
 				if !slices.Contains(r.WeightVersions[s.start:s.end], v) {
 					continue
 				}
-				got, err := eng.Score(t.Context(), r.IDs[:s.end], s.start)
+				got, err := eng.ScoreAtT1(t.Context(), r.IDs[:s.end], s.start)
 				if err != nil {
 					t.Fatal(err)
 				}

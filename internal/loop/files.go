@@ -11,6 +11,7 @@ import (
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
 	"github.com/quarry-rl/quarry/dpo"
+	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/rollout/agent"
 	"github.com/quarry-rl/quarry/rollout/pocket"
 	"github.com/quarry-rl/quarry/rollout/sglang"
@@ -79,12 +80,14 @@ func (e *Env) WeightsFile(name string) (path string, drop func(), err error) {
 }
 
 // WriteEpisodes writes one episode a line, atomically.
-func WriteEpisodes(path string, eps []*quarry.Episode) error { return writeLines(path, eps) }
+func WriteEpisodes(path string, eps []*quarry.Episode) error {
+	return writeLines(path, EpisodeSchema, eps)
+}
 
 // ReadEpisodes reads what WriteEpisodes wrote and replays every record, so that nothing is scored or trained on whose
 // tokens and text disagree.
 func ReadEpisodes(path string) ([]*quarry.Episode, error) {
-	eps, err := readLines[*quarry.Episode](path)
+	eps, err := readLines[*quarry.Episode](path, EpisodeSchema)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func ReadEpisodes(path string) ([]*quarry.Episode, error) {
 }
 
 // WritePivots writes continuation tasks with their pivots, one a line, atomically.
-func WritePivots(path string, tasks []PivotTask) error { return writeLines(path, tasks) }
+func WritePivots(path string, tasks []PivotTask) error { return writeLines(path, TaskSchema, tasks) }
 
 // Measure is held-out success of what an engine serves: attempts at T=1 and one greedy attempt per question. The name
 // seeds the attempts; that of a checkpoint of a run gives the run's numbers.
@@ -212,7 +215,7 @@ func (e *Env) BuildR1(qs []quarry.Question, split quarry.Split, dir, license str
 // publish writes the dataset in place of what is there; one without rows teaches nothing and is refused.
 func publish[T datasets.Row](b Built, dir string, rows []T, meta datasets.Meta) (Built, error) {
 	if len(rows) == 0 {
-		return b, &quarry.Error{Op: strings.TrimPrefix(meta.Producer, "quarry "), Kind: quarry.KindGate, Msg: fmt.Sprintf("nothing is left of %d given: %v", b.Given, b.LeftOut),
+		return b, &quarry.Error{Op: strings.TrimPrefix(meta.Producer, "quarry "), Kind: quarry.KindGate, Msg: fmt.Sprintf("nothing is left of %d given: %v", b.Given, report.Reasons(b.LeftOut)),
 			Hint: "give more episodes or questions, or better ones; no dataset was written"}
 	}
 	if err := writeRows(dir, rows, meta); err != nil {

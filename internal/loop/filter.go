@@ -10,6 +10,7 @@ import (
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
+	"github.com/quarry-rl/quarry/internal/report"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
 	"github.com/quarry-rl/quarry/rewards"
 	"github.com/quarry-rl/quarry/rollout/pocket"
@@ -50,6 +51,7 @@ type FilterEntry struct {
 	ClosedBook int          `json:"closed_book_right"`
 	Single     int          `json:"single_query_right"`
 	Tries      []Tries      `json:"tries,omitempty"`
+	Failed     string       `json:"failed,omitempty"` // what kept the policy from an attempt
 }
 
 // LevelFacts sums up a skill level.
@@ -123,7 +125,7 @@ func (e *Env) Filter(ctx context.Context, questions, out string) (FilterFacts, e
 		kept = append(kept, q)
 	}
 	f.Levels = w.levelFacts(levels)
-	if err := writeLines(filepath.Join(out, FilterLedgerFile), w.entries); err != nil {
+	if err := writeLines(filepath.Join(out, FilterLedgerFile), LedgerSchema, w.entries); err != nil {
 		return f, err
 	}
 	for name, qs := range map[string][]quarry.Question{KeptFile: kept, HeldoutFile: heldout} {
@@ -142,7 +144,7 @@ func (e *Env) enough(f FilterFacts) error {
 	s := e.Spec.Synth
 	if f.Kept < s.MinTrain {
 		return &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d train questions", f.Kept), Msg: fmt.Sprintf("at least %d must remain (synth.min_train)", s.MinTrain),
-			Hint: fmt.Sprintf("widen synth: %d of %d were dropped here (%v); raise synth.walks, synth.per_answer, synth.per_anchor or synth.split.train, or lower synth.cross_share", f.In-f.Kept, f.In, f.Rejected)}
+			Hint: fmt.Sprintf("widen synth: %d of %d were dropped here (%v); raise synth.walks, synth.per_answer, synth.per_anchor or synth.split.train, or lower synth.cross_share", f.In-f.Kept, f.In, report.Reasons(f.Rejected))}
 	}
 	if f.Heldout < s.MinHeldout {
 		return &quarry.Error{Op: "filter", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d held-out questions", f.Heldout), Msg: fmt.Sprintf("at least %d must remain (synth.min_heldout)", s.MinHeldout),
@@ -193,15 +195,13 @@ func (e *Env) fitLevels(ctx context.Context, tier []quarry.Question, out string,
 		}
 		lv := level{name: []string{"a tenth of the tier part", "all of the tier part"}[i], weights: filepath.Join(out, fmt.Sprintf("level-%d.json", i+1)), version: i + 1, episodes: n}
 		s := e.Spec.SFT
-		if _, err := e.Trainer.SFT(ctx, trainer.SFTJob{Data: data, Parent: base, Out: lv.weights, Version: lv.version, Epochs: s.Epochs, LearningRate: s.LearningRate, L2: s.L2, MaxGuesses: maxGuesses}); err != nil {
+		if _, err := e.Trainer.SFT(ctx, trainer.SFTJob{Data: data, Parent: base, Out: lv.weights, Version: lv.version, Epochs: s.Epochs, LearningRate: s.LearningRate, L2: s.L2, MaxGuesses: trainer.MaxGuesses}); err != nil {
 			return nil, err
 		}
 		levels = append(levels, lv)
 	}
 	return levels, nil
 }
-
-const maxGuesses = 20
 
 // untrained writes the policy before any training: all weights 0.
 func (e *Env) untrained(path string) error {
@@ -270,14 +270,11 @@ func (w *filtering) attempts(ctx context.Context, eng *Engine, lv level, n, upTo
 			}
 		}
 	}
-	got := make([]bool, len(items))
-	err := w.env.each(ctx, len(items), "skill level: "+lv.name, func(ctx context.Context, k int) error {
+	got := make([]tried, len(items))
+	err := w.env.each(ctx, len(items), "skill level: "+lv.name, func(ctx context.Context, k int) (err error) {
 		q := &w.train[items[k].q]
 		id := fmt.Sprintf("filter.%d.%s.%d", n, q.ID, items[k].try)
-		ep, err := w.env.Play(ctx, eng, Attempt{Task: w.env.FullTask(q), Question: q, EpisodeID: id, GroupID: "filter", Sample: items[k].try, Seed: seedOf(w.env.Spec.Seed, id), Temperature: 1})
-		if err == nil {
-			got[k] = right(ep)
-		}
+		got[k], err = w.try(ctx, eng, Attempt{Task: w.env.FullTask(q), Question: q, EpisodeID: id, Sample: items[k].try})
 		return err
 	})
 	if err != nil {
@@ -286,9 +283,10 @@ func (w *filtering) attempts(ctx context.Context, eng *Engine, lv level, n, upTo
 	for k, it := range items {
 		t := &w.entries[it.q].Tries[n]
 		t.Attempts++
-		if got[k] {
+		if got[k].right {
 			t.Right++
 		}
+		w.entries[it.q].fail(got[k].failed)
 	}
 	for i := range w.train {
 		t := &w.entries[i].Tries[n]
@@ -312,22 +310,42 @@ func (w *filtering) undecided(i, top int) bool {
 }
 
 func (w *filtering) shortcut(ctx context.Context, eng *Engine, name string, tries int, task func(*quarry.Question) quarry.Task, count func(*FilterEntry) *int) error {
-	got := make([]bool, len(w.all)*tries)
-	err := w.env.each(ctx, len(got), name, func(ctx context.Context, k int) error {
+	got := make([]tried, len(w.all)*tries)
+	err := w.env.each(ctx, len(got), name, func(ctx context.Context, k int) (err error) {
 		q := &w.all[k/tries]
 		id := fmt.Sprintf("filter.%s.%s.%d", name, q.ID, k%tries)
-		ep, err := w.env.Play(ctx, eng, Attempt{Task: task(q), Question: q, EpisodeID: id, GroupID: "filter", Sample: k % tries, Seed: seedOf(w.env.Spec.Seed, id), Temperature: 1})
-		if err == nil {
-			got[k] = right(ep)
-		}
+		got[k], err = w.try(ctx, eng, Attempt{Task: task(q), Question: q, EpisodeID: id, Sample: k % tries})
 		return err
 	})
-	for k, ok := range got {
-		if ok {
+	for k, g := range got {
+		if g.right {
 			*count(&w.entries[k/tries])++
 		}
+		w.entries[k/tries].fail(g.failed)
 	}
 	return err
+}
+
+// tried is what an attempt showed.
+type tried struct {
+	right  bool
+	failed string // why the policy had no chance
+}
+
+func (w *filtering) try(ctx context.Context, eng *Engine, a Attempt) (tried, error) {
+	a.GroupID, a.Seed, a.Temperature = "filter", seedOf(w.env.Spec.Seed, a.EpisodeID), 1
+	ep, err := w.env.try(ctx, eng, a)
+	if err != nil {
+		return tried{}, err
+	}
+	return tried{right(ep), unplayed(ep)}, nil
+}
+
+// fail keeps the first reason.
+func (en *FilterEntry) fail(reason string) {
+	if en.Failed == "" {
+		en.Failed = reason
+	}
 }
 
 // judge sets an entry's state.
@@ -339,6 +357,8 @@ func (w *filtering) judge(i int) {
 		n += t.Attempts
 	}
 	switch {
+	case en.Failed != "":
+		en.Reason = en.Failed
 	case en.ClosedBook > 0:
 		en.Reason = dropClosedBook
 	case en.Single > 0:

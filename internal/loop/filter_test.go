@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quarry-rl/quarry"
@@ -41,7 +42,7 @@ func oneHop(t *testing.T, e *Env, known []string) func(*quarry.Question) {
 				q.Aliases = append(q.Aliases, n.Text)
 			}
 		}
-		q.Path, q.Atoms = q.Path[:1], q.Atoms[:1]
+		q.Path, q.Atoms, q.Conditions = q.Path[:1], q.Atoms[:1], nil
 	}
 }
 
@@ -68,6 +69,10 @@ func TestFilterDropsWhatIsPlanted(t *testing.T) {
 		planted(train, "by-heart", func(q *quarry.Question) { q.Answer = guesses.Guesses[0] }),
 		planted(train, "one-query", oneHop(t, e, guesses.Guesses)),
 		planted(train, "no-answer", func(q *quarry.Question) { q.Answer = "an answer nobody can find" }),
+		planted(train, "too-long", func(q *quarry.Question) { q.Text += strings.Repeat(" and so on", 4000) }),
+		planted(train, "too-long-heldout", func(q *quarry.Question) {
+			q.Text, q.Split = q.Text+strings.Repeat(" and so on", 4000), quarry.SplitHeldout
+		}),
 	)
 	dir := t.TempDir()
 	path := filepath.Join(dir, QuestionsFile)
@@ -78,7 +83,7 @@ func TestFilterDropsWhatIsPlanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger, err := readLines[FilterEntry](filepath.Join(dir, FilterLedgerFile))
+	ledger, err := readLines[FilterEntry](filepath.Join(dir, FilterLedgerFile), LedgerSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +94,7 @@ func TestFilterDropsWhatIsPlanted(t *testing.T) {
 		}
 		got[en.Question] = en
 	}
-	for id, reason := range map[string]string{"by-heart": dropClosedBook, "one-query": dropSingleQuery, "no-answer": dropNever} {
+	for id, reason := range map[string]string{"by-heart": dropClosedBook, "one-query": dropSingleQuery, "no-answer": dropNever, "too-long": reasonTooLong, "too-long-heldout": reasonTooLong} {
 		if en, ok := got[id]; !ok || en.Reason != reason || en.Kept {
 			t.Errorf("%s: %+v, want reason %q", id, en, reason)
 		}
@@ -98,7 +103,7 @@ func TestFilterDropsWhatIsPlanted(t *testing.T) {
 	for _, n := range f.Rejected {
 		rejected += n
 	}
-	if len(ledger) != 3 || f.In != 3 || rejected != 3 || f.Kept != 0 {
+	if len(ledger) != 5 || f.In != 4 || rejected != 4 || f.Kept != 0 || f.HeldoutIn != 1 || f.HeldoutRejected[reasonTooLong] != 1 {
 		t.Errorf("%d ledger lines; in %d, kept %d, rejected %v", len(ledger), f.In, f.Kept, f.Rejected)
 	}
 	if qs, err := ReadQuestions(filepath.Join(dir, KeptFile), ""); err != nil || len(qs) != 0 {
@@ -115,7 +120,7 @@ func TestFilterLedgerIsComplete(t *testing.T) {
 			t.Errorf("%s: difficulty %s (%v)", q.ID, q.Difficulty, err)
 		}
 	}
-	ledger, err := readLines[FilterEntry](filepath.Join(shared(t, "filter"), FilterLedgerFile))
+	ledger, err := readLines[FilterEntry](filepath.Join(shared(t, "filter"), FilterLedgerFile), LedgerSchema)
 	if err != nil {
 		t.Fatal(err)
 	}

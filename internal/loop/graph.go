@@ -1,10 +1,7 @@
 package loop
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -16,7 +13,7 @@ import (
 // The files of a graph stage beside the graph folder's own.
 const (
 	StatementsFile = "statements.jsonl"
-	StatsFile      = "stats.json"
+	StatsFile      = kg.StatsFile
 )
 
 // BuildGraph checks the source folder by loading it, copies it to out and adds every statement with its provenance
@@ -44,51 +41,14 @@ func BuildGraph(src, out string) (*kg.Graph, kg.Stats, error) {
 			sts = append(sts, g.Statement(i, p))
 		}
 	}
-	if err := writeLines(filepath.Join(out, StatementsFile), sts); err != nil {
+	if err := writeLines(filepath.Join(out, StatementsFile), noSchema, sts); err != nil {
 		return nil, kg.Stats{}, err
 	}
 	stats := g.Stats()
-	return g, stats, writeJSON(filepath.Join(out, StatsFile), stats)
-}
-
-// writeLines writes one JSON object a line, atomically.
-func writeLines[T any](path string, rows []T) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	for i := range rows {
-		if err := enc.Encode(&rows[i]); err != nil {
-			return &quarry.Error{Op: "write", Kind: quarry.KindInternal, Subject: path, Err: err}
-		}
-	}
-	return atomicfile.WriteFile(path, buf.Bytes())
-}
-
-// readLines reads what writeLines wrote; a bad line is named.
-func readLines[T any](path string) ([]T, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, &quarry.Error{Op: "read", Kind: quarry.KindNotFound, Subject: path, Err: err, Hint: "name a file that an earlier command wrote"}
-	}
-	defer f.Close()
-	var out []T
-	r := bufio.NewReaderSize(f, 1<<20)
-	for n := 1; ; n++ {
-		line, err := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var v T
-			if derr := json.Unmarshal(line, &v); derr != nil {
-				return nil, &quarry.Error{Op: "read", Kind: quarry.KindInvalid, Subject: fileLine(path, n), Msg: "not the expected JSON object", Err: derr, Hint: "was the file cut off or edited? write it anew"}
-			}
-			out = append(out, v)
-		}
-		if err == io.EOF {
-			return out, nil
-		}
-		if err != nil {
-			return nil, &quarry.Error{Op: "read", Kind: quarry.KindUnavailable, Subject: path, Err: err}
-		}
-	}
+	return g, stats, writeJSON(filepath.Join(out, StatsFile), struct {
+		Schema int `json:"schema"`
+		kg.Stats
+	}{kg.Schema, stats})
 }
 
 func writeJSON(path string, v any) error {

@@ -57,7 +57,7 @@ func withRun(tests func() int) int {
 		err = writeCorpus(corpus, corpusSize)
 	}
 	if err == nil {
-		_, err = runSmall(context.Background(), state)
+		_, err = runSmall(context.Background(), state, quiet())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the run that the tests share:", err)
@@ -81,12 +81,12 @@ func small() (configs.Run, error) {
 }
 
 // runSmall runs it as the command does and gives the report's document as JSON.
-func runSmall(ctx context.Context, state string) ([]byte, error) {
+func runSmall(ctx context.Context, state string, log *slog.Logger) ([]byte, error) {
 	spec, err := small()
 	if err != nil {
 		return nil, err
 	}
-	doc, err := Run(ctx, Options{Spec: spec, Data: os.Getenv(corpusEnv), StateDir: state, Version: "test", Command: "demo-small", Log: quiet(), Progress: silent{}})
+	doc, err := Run(ctx, Options{Spec: spec, Data: os.Getenv(corpusEnv), StateDir: state, Version: "test", Command: "demo-small", Log: log, Progress: silent{}})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,10 @@ func child(part string) int {
 	case "serve":
 		err = serve(ctx, arg)
 	case "run":
-		out, err = runSmall(ctx, arg)
+		out, err = runSmall(ctx, arg, quiet())
+	case "drained": // kills itself between the end of an RL phase and its stage.json
+		phase, dir, _ := strings.Cut(arg, " ")
+		out, err = runSmall(ctx, dir, slog.New(suicidal{quiet().Handler(), phase}))
 	case "limited": // no file may grow beyond the limit: the disk is full in the middle of one
 		kb, dir, _ := strings.Cut(arg, " ")
 		var limit uint64
@@ -113,7 +116,7 @@ func child(part string) int {
 			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit << 10, Max: limit << 10})
 		}
 		if err == nil {
-			out, err = runSmall(ctx, dir)
+			out, err = runSmall(ctx, dir, quiet())
 		}
 	default:
 		err = errors.New("unknown part " + part)

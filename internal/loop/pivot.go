@@ -98,7 +98,7 @@ func (e *Env) Pivot(ctx context.Context, rlDir string, rl RLFacts, kept, out str
 	}
 	var failed []*quarry.Episode
 	for _, s := range rl.Steps {
-		eps, err := readLines[*quarry.Episode](filepath.Join(rlDir, "failed", fmt.Sprintf("batch-%04d.jsonl", s.Step)))
+		eps, err := readLines[*quarry.Episode](filepath.Join(rlDir, "failed", fmt.Sprintf("batch-%04d.jsonl", s.Step)), EpisodeSchema)
 		if err != nil {
 			return PivotFacts{}, err
 		}
@@ -109,12 +109,8 @@ func (e *Env) Pivot(ctx context.Context, rlDir string, rl RLFacts, kept, out str
 	if err != nil {
 		return f, err
 	}
-	if err := writeLines(filepath.Join(out, TasksFile), tasks); err != nil {
+	if err := writeLines(filepath.Join(out, TasksFile), TaskSchema, tasks); err != nil {
 		return f, err
-	}
-	if n := rl.Failed - f.Failed; n > 0 { // of each group one failed episode is kept, and so many a step
-		f.Failed += n
-		f.NotLocated["not_kept"] = n
 	}
 	if e.Spec.Pivot.Steps == 0 {
 		return f, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
@@ -31,9 +32,8 @@ type SynthFacts struct {
 	ByShape  map[string]int       `json:"by_shape"`
 
 	PathAlone int `json:"unique_by_path_alone"` // questions whose conditions are not needed for a single answer
+	Elsewhere int `json:"evidence_elsewhere"`   // questions with a condition whose evidence lies in another part
 }
-
-func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) }
 
 func (e *Env) synthOptions() (synth.Options, error) {
 	s := e.Spec.Synth
@@ -72,15 +72,19 @@ func (e *Env) Synthesise(ctx context.Context, out string) (SynthFacts, error) {
 		if len(q.Docs()) > 1 {
 			f.Cross[q.Split]++
 		}
-		f.ByShape[fmt.Sprintf("%d+%d", q.Hops(), q.Conditions())]++
-		var cert struct {
-			Alone int `json:"answers_by_path_alone"`
+		f.ByShape[fmt.Sprintf("%d+%d", q.Hops(), len(q.Conditions))]++
+		var cert synth.Certificate
+		if err := json.Unmarshal(q.Certificate, &cert); err != nil {
+			return f, &quarry.Error{Op: "synth", Kind: quarry.KindInternal, Subject: q.ID, Msg: "its certificate is not readable", Err: err}
 		}
-		if json.Unmarshal(q.Certificate, &cert) == nil && cert.Alone == 1 && q.Conditions() > 0 {
+		if cert.Alone == 1 && len(q.Conditions) > 0 {
 			f.PathAlone++
 		}
+		if slices.ContainsFunc(cert.Parts, func(part quarry.Split) bool { return part != q.Split }) {
+			f.Elsewhere++
+		}
 	}
-	if err := writeLines(filepath.Join(out, LedgerFile), res.Ledger); err != nil {
+	if err := writeLines(filepath.Join(out, LedgerFile), LedgerSchema, res.Ledger); err != nil {
 		return f, err
 	}
 	if err := datasets.WriteQuestionsJSONL(filepath.Join(out, QuestionsFile), res.Questions); err != nil {

@@ -19,14 +19,12 @@ import (
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
 
-// failedKept bounds the failed episodes a step keeps for the pivot stage.
-const failedKept = 32
-
 // RLRun is one asynchronous RL phase: rollouts and trainer steps over one journal.
 type RLRun struct {
 	Name      string // prefix of group, episode and batch ids
 	Dir       string
 	Parent    string // weights to start from
+	Fresh     bool   // no RL step made Parent: the optimiser begins anew
 	Steps     int
 	FirstStep int // number of the first step, from 1
 	Questions map[string]*quarry.Question
@@ -154,7 +152,7 @@ func (e *Env) RL(ctx context.Context, r RLRun) (RLFacts, error) {
 		return f, err
 	}
 	for len(f.Steps) < r.Steps {
-		rec, err := e.step(ctx, r, live, &f.Schedule, version, r.FirstStep+len(f.Steps))
+		rec, err := e.step(ctx, r, live, eng.Model, &f.Schedule, version, r.FirstStep+len(f.Steps))
 		if err != nil {
 			return f, err
 		}
@@ -174,11 +172,14 @@ func (e *Env) RL(ctx context.Context, r RLRun) (RLFacts, error) {
 	return e.finish(ctx, r, live, f, version)
 }
 
+const drainedNote = "all batches are acknowledged and the coordinator is drained"
+
 // finish drains the coordinator, which may be drained already, and fills in the facts.
 func (e *Env) finish(ctx context.Context, r RLRun, live *rollout.Live, f RLFacts, version int) (RLFacts, error) {
 	if err := live.Drain(ctx); err != nil {
 		return f, err
 	}
+	e.Log.Info(drainedNote, "phase", r.Name)
 	f.Counts, f.Conservation = live.Counts(), live.Conservation()
 	f.Weights, f.Version = filepath.Join("weights", filepath.Base(r.weights(version))), version
 	for _, rec := range f.Steps {
@@ -213,10 +214,15 @@ func (e *Env) copyStart(r RLRun, version int) error {
 	if err := copyFile(r.Parent, to); err != nil {
 		return err
 	}
-	if _, err := os.Stat(trainer.StatePath(r.Parent)); err == nil {
-		return copyFile(trainer.StatePath(r.Parent), trainer.StatePath(to))
+	if r.Fresh {
+		return nil
 	}
-	return nil
+	state := trainer.StatePath(r.Parent)
+	if _, err := os.Stat(state); err != nil {
+		return &quarry.Error{Op: "rl", Kind: quarry.KindCorrupt, Subject: state, Msg: "the optimiser's state of the weights to go on from is missing", Err: err,
+			Hint: "remove the folder " + filepath.Dir(filepath.Dir(state)) + " to run the RL stage anew"}
+	}
+	return copyFile(state, trainer.StatePath(to))
 }
 
 // runner plays the coordinator's assignments.
@@ -240,7 +246,7 @@ func (r *runner) RunEpisode(ctx context.Context, a rollout.Assignment) (*quarry.
 }
 
 // step leases a batch, writes T1, trains, and acknowledges when the checkpoint is durable.
-func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, sched *rewards.ScheduleState, version, step int) (StepRecord, error) {
+func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, m Model, sched *rewards.ScheduleState, version, step int) (StepRecord, error) {
 	batch, err := live.Lease(ctx)
 	if err != nil {
 		return StepRecord{}, err
@@ -250,16 +256,16 @@ func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, sched *rewa
 	st := newStep(batch, phase.Coefficients, e.Spec.RL.Advantage, e.Spec.Seed)
 	rec := st.record(step, version, *sched, batch.Staleness)
 	rec.T1 = filepath.Join("t1", fmt.Sprintf("batch-%04d", step))
-	if rec.T1Digest, err = e.writeT1(filepath.Join(r.Dir, rec.T1), st, batch, *sched); err != nil {
+	if rec.T1Digest, err = e.writeT1(filepath.Join(r.Dir, rec.T1), st, batch, *sched, m); err != nil {
 		return rec, err
 	}
 	s := e.Spec.RL
-	rec.Train, err = e.Trainer.RL(ctx, trainer.RLJob{Data: filepath.Join(r.Dir, rec.T1), Parent: r.weights(version), Out: r.weights(version + 1), Version: version + 1,
+	rec.Train, err = e.Trainer.RL(ctx, trainer.RLJob{Data: filepath.Join(r.Dir, rec.T1), Parent: r.weights(version), Start: r.Fresh && step == r.FirstStep, Out: r.weights(version + 1), Version: version + 1,
 		LearningRate: s.LearningRate, Alpha: s.Alpha, Beta: s.Beta})
 	if err != nil {
 		return rec, err
 	}
-	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl", step)), st.failed(failedKept)); err != nil {
+	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl", step)), EpisodeSchema, st.failed()); err != nil {
 		return rec, err
 	}
 	next, change := schedule.Observe(*sched, step, rec.Rates)
@@ -276,8 +282,8 @@ func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, sched *rewa
 }
 
 // writeT1 publishes the batch. A redelivered batch has the same groups and coefficients and gives the same bytes.
-func (e *Env) writeT1(dir string, st *step, batch *rollout.Batch, sched rewards.ScheduleState) (string, error) {
-	rows, err := st.rows(batch, e.Spec.RL, sched)
+func (e *Env) writeT1(dir string, st *step, batch *rollout.Batch, sched rewards.ScheduleState, m Model) (string, error) {
+	rows, err := st.rows(batch, e.Spec.RL, sched, m)
 	if err != nil {
 		return "", err
 	}

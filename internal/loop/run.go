@@ -42,13 +42,13 @@ type Options struct {
 
 // logic versions of the stages: bump one when its code changes meaning.
 const (
-	logicKG     = 1
-	logicSynth  = 1
-	logicFilter = 1
+	logicKG     = 2
+	logicSynth  = 2
+	logicFilter = 2
 	logicSFT    = 1
 	logicDPO    = 1
-	logicRL     = 1
-	logicPivot  = 1
+	logicRL     = 2
+	logicPivot  = 2
 	logicEval   = 1
 )
 
@@ -75,12 +75,17 @@ type run struct {
 func Run(ctx context.Context, o Options) (*report.Doc, error) {
 	started := time.Now()
 	path := filepath.Join(o.StateDir, "runs", o.Spec.Name)
-	dir, err := jobs.Open(path, o.Log)
+	dir, err := jobs.Open(ctx, path, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
-	r := &run{o: o, dir: dir, took: map[string]float64{}}
+	r := &run{o: o, dir: dir, env: NewEnv(o.Spec, nil, o.Endpoint, o.Log, o.Progress), took: map[string]float64{}}
+	served, err := r.env.Served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.env.Model = &served
 	for _, stage := range []func(context.Context) error{r.runKG, r.runSynth, r.runFilter, r.runSFT, r.runDPO, r.runRL, r.runPivot, r.runEval} {
 		if err := stage(ctx); err != nil {
 			return nil, err
@@ -90,8 +95,18 @@ func Run(ctx context.Context, o Options) (*report.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc, r.writeReport(doc)
+	if err := r.writeReport(doc); err != nil {
+		return nil, err
+	}
+	if _, err := dir.Prune(keysKept); err != nil { // the run is whole; what stays costs room only
+		o.Log.Warn("stages of former keys could not be removed", "reason", err)
+	}
+	return doc, nil
 }
+
+// keysKept is how many keys of each stage outlive a run: its own, and the one before it, so that going back to the
+// settings before the last change costs nothing.
+const keysKept = 2
 
 func (r *run) record(name string) jobs.Record {
 	for _, rec := range r.recs {
@@ -106,17 +121,44 @@ func (r *run) at(stage string, parts ...string) string {
 	return filepath.Join(append([]string{r.record(stage).Dir}, parts...)...)
 }
 
-// stage runs or reuses one stage; its inputs are the stages named.
-func stage[F any](ctx context.Context, r *run, name string, logic int, resumable bool, spec any, inputs []string, facts *F, result func(F) string,
-	work func(ctx context.Context, dir string) (F, []string, error)) error {
-	r.o.Progress.Stage(name)
-	s := jobs.Stage{Name: name, Logic: logic, Spec: keyed{spec, english.Version(), pocket.FeatureSetName, world.Passages, r.o.Endpoint}, Seed: r.o.Spec.Seed, Resumable: resumable,
-		Run: func(ctx context.Context, dir string) (jobs.Result, error) {
-			f, files, err := work(ctx, dir)
-			return jobs.Result{Files: files, Facts: f}, err
-		}}
-	for _, in := range inputs {
+// node is a stage and what decides its result; its inputs are the stages named.
+type node struct {
+	name      string
+	logic     int
+	resumable bool
+	plays     bool // it asks the engine, so the served model is in its key
+	spec      any
+	inputs    []string
+}
+
+// keyed is what enters the key of every stage beside its part of the spec: what reads, searches and answers.
+type keyed struct {
+	Spec     any
+	English  string
+	Features string
+	Passages int
+	Model    *Model `json:",omitempty"`
+}
+
+func (r *run) stage(n node) jobs.Stage {
+	k := keyed{Spec: n.spec, English: english.Version(), Features: pocket.FeatureSetName, Passages: world.Passages}
+	if n.plays {
+		k.Model = r.env.Model
+	}
+	s := jobs.Stage{Name: n.name, Logic: n.logic, Spec: k, Seed: r.o.Spec.Seed, Resumable: n.resumable}
+	for _, in := range n.inputs {
 		s.Inputs = append(s.Inputs, jobs.Input{Name: in, Digest: r.record(in).Digest})
+	}
+	return s
+}
+
+// runStage runs or reuses one stage.
+func runStage[F any](ctx context.Context, r *run, n node, facts *F, result func(F) string, work func(ctx context.Context, dir string) (F, []string, error)) error {
+	r.o.Progress.Stage(n.name)
+	s := r.stage(n)
+	s.Run = func(ctx context.Context, dir string) (jobs.Result, error) {
+		f, files, err := work(ctx, dir)
+		return jobs.Result{Files: files, Facts: f}, err
 	}
 	began := time.Now()
 	rec, err := r.dir.Exec(ctx, s)
@@ -124,10 +166,10 @@ func stage[F any](ctx context.Context, r *run, name string, logic int, resumable
 		r.o.Progress.Fail(err.Error())
 		return err
 	}
-	r.took[name] = time.Since(began).Seconds()
+	r.took[n.name] = time.Since(began).Seconds()
 	r.recs = append(r.recs, rec)
 	if err := json.Unmarshal(rec.Facts, facts); err != nil {
-		return &quarry.Error{Op: name, Kind: quarry.KindCorrupt, Subject: rec.Dir, Msg: "the stage's facts are not readable", Err: err, Hint: "remove the folder and run again"}
+		return &quarry.Error{Op: n.name, Kind: quarry.KindCorrupt, Subject: rec.Dir, Msg: "the stage's facts are not readable", Err: err, Hint: "remove the folder and run again"}
 	}
 	note := result(*facts)
 	if rec.Cached {
@@ -142,7 +184,7 @@ func (r *run) runKG(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = stage(ctx, r, "kg", logicKG, false, map[string]string{"source": digest}, nil, &r.kg, kgNote,
+	err = runStage(ctx, r, node{name: "kg", logic: logicKG, spec: map[string]string{"source": digest}}, &r.kg, kgNote,
 		func(_ context.Context, dir string) (kg.Stats, []string, error) {
 			_, stats, err := BuildGraph(r.o.Data, dir)
 			return stats, append(kg.Files(), StatementsFile, StatsFile), err
@@ -150,12 +192,8 @@ func (r *run) runKG(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := kg.Load(r.at("kg"))
-	if err != nil {
-		return err
-	}
-	r.env = NewEnv(r.o.Spec, g, r.o.Endpoint, r.o.Log, r.o.Progress)
-	return nil
+	r.env.Graph, err = kg.Load(r.at("kg"))
+	return err
 }
 
 func (r *run) runSynth(ctx context.Context) error {
@@ -163,7 +201,7 @@ func (r *run) runSynth(ctx context.Context) error {
 		Synth   configs.Synth
 		License string
 	}{r.o.Spec.Synth, r.o.Spec.License}
-	return stage(ctx, r, "synth", logicSynth, false, spec, []string{"kg"}, &r.synth, synthNote,
+	return runStage(ctx, r, node{name: "synth", logic: logicSynth, spec: spec, inputs: []string{"kg"}}, &r.synth, synthNote,
 		func(ctx context.Context, dir string) (SynthFacts, []string, error) {
 			f, err := r.env.Synthesise(ctx, dir)
 			return f, []string{QuestionsFile, LedgerFile, "q1"}, err
@@ -180,7 +218,7 @@ func (r *run) runFilter(ctx context.Context) error {
 		Min    [2]int
 		Logic  int
 	}{r.o.Spec.Filter, fit, r.o.Spec.Budget, [2]int{r.o.Spec.Synth.MinTrain, r.o.Spec.Synth.MinHeldout}, trainer.Logic}
-	return stage(ctx, r, "filter", logicFilter, false, spec, []string{"kg", "synth"}, &r.filter, filterNote,
+	return runStage(ctx, r, node{name: "filter", logic: logicFilter, plays: true, spec: spec, inputs: []string{"kg", "synth"}}, &r.filter, filterNote,
 		func(ctx context.Context, dir string) (FilterFacts, []string, error) {
 			f, err := r.env.Filter(ctx, r.at("synth", QuestionsFile), dir)
 			return f, []string{KeptFile, HeldoutFile, FilterLedgerFile, "r1"}, err
@@ -193,7 +231,7 @@ func (r *run) runSFT(ctx context.Context) error {
 		Budget configs.Budget
 		Logic  int
 	}{r.o.Spec.SFT, r.o.Spec.Budget, trainer.Logic}
-	return stage(ctx, r, "sft", logicSFT, false, spec, []string{"kg", "filter"}, &r.sft, sftNote,
+	return runStage(ctx, r, node{name: "sft", logic: logicSFT, spec: spec, inputs: []string{"kg", "filter"}}, &r.sft, sftNote,
 		func(ctx context.Context, dir string) (SFTFacts, []string, error) {
 			f, err := r.env.SFT(ctx, r.at("filter", KeptFile), dir)
 			return f, []string{"s1", "base.json", WeightsFile}, err
@@ -206,7 +244,7 @@ func (r *run) runDPO(ctx context.Context) error {
 		Budget configs.Budget
 		Logic  int
 	}{r.o.Spec.DPO, r.o.Spec.Budget, trainer.Logic}
-	return stage(ctx, r, "dpo", logicDPO, false, spec, []string{"kg", "filter", "sft"}, &r.dpo, dpoNote,
+	return runStage(ctx, r, node{name: "dpo", logic: logicDPO, plays: true, spec: spec, inputs: []string{"kg", "filter", "sft"}}, &r.dpo, dpoNote,
 		func(ctx context.Context, dir string) (DPOFacts, []string, error) {
 			f, err := r.env.DPO(ctx, r.at("filter", KeptFile), r.at("sft", WeightsFile), dir)
 			files := []string{WeightsFile}
@@ -215,15 +253,6 @@ func (r *run) runDPO(ctx context.Context) error {
 			}
 			return f, files, err
 		})
-}
-
-// keyed is what enters the key of every stage beside its part of the spec: what reads, searches and answers.
-type keyed struct {
-	Spec     any
-	English  string
-	Features string
-	Passages int
-	Endpoint string
 }
 
 // rlSpec is what enters the key of an RL phase.
@@ -237,14 +266,15 @@ type rlSpec struct {
 
 func (r *run) runRL(ctx context.Context) error {
 	s := r.o.Spec
-	return stage(ctx, r, "rl", logicRL, true, rlSpec{RL: s.RL, Budget: s.Budget, Schedule: s.Schedule, Logic: trainer.Logic}, []string{"kg", "filter", "dpo"}, &r.rl, rlNote,
+	spec := rlSpec{RL: s.RL, Budget: s.Budget, Schedule: s.Schedule, Logic: trainer.Logic}
+	return runStage(ctx, r, node{name: "rl", logic: logicRL, resumable: true, plays: true, spec: spec, inputs: []string{"kg", "filter", "dpo"}}, &r.rl, rlNote,
 		func(ctx context.Context, dir string) (RLFacts, []string, error) {
 			qs, err := ReadQuestions(r.at("filter", KeptFile), "")
 			if err != nil {
 				return RLFacts{}, nil, err
 			}
 			full := r.env.fullTasks(qs, "rl")
-			f, err := r.env.RL(ctx, RLRun{Name: "rl", Dir: dir, Parent: r.at("dpo", WeightsFile), Steps: s.RL.Steps, FirstStep: 1, Questions: byID(qs),
+			f, err := r.env.RL(ctx, RLRun{Name: "rl", Dir: dir, Parent: r.at("dpo", WeightsFile), Fresh: true, Steps: s.RL.Steps, FirstStep: 1, Questions: byID(qs),
 				TaskAt: func(i int) (quarry.Task, error) { return full(i), nil }})
 			return f, []string{"weights", "t1", "failed"}, err
 		})
@@ -252,7 +282,8 @@ func (r *run) runRL(ctx context.Context) error {
 
 func (r *run) runPivot(ctx context.Context) error {
 	s := r.o.Spec
-	return stage(ctx, r, "pivot", logicPivot, true, rlSpec{RL: s.RL, Pivot: &s.Pivot, Budget: s.Budget, Schedule: s.Schedule, Logic: trainer.Logic}, []string{"kg", "filter", "rl"}, &r.pivot, pivotNote,
+	spec := rlSpec{RL: s.RL, Pivot: &s.Pivot, Budget: s.Budget, Schedule: s.Schedule, Logic: trainer.Logic}
+	return runStage(ctx, r, node{name: "pivot", logic: logicPivot, resumable: true, plays: true, spec: spec, inputs: []string{"kg", "filter", "rl"}}, &r.pivot, pivotNote,
 		func(ctx context.Context, dir string) (PivotFacts, []string, error) {
 			f, err := r.env.Pivot(ctx, r.record("rl").Dir, r.rl, r.at("filter", KeptFile), dir)
 			files := []string{TasksFile}
@@ -268,7 +299,7 @@ func (r *run) runEval(ctx context.Context) error {
 		Eval   configs.Eval
 		Budget configs.Budget
 	}{r.o.Spec.Eval, r.o.Spec.Budget}
-	return stage(ctx, r, "report", logicEval, false, spec, []string{"kg", "filter", "sft", "dpo", "rl", "pivot"}, &r.eval, evalNote,
+	return runStage(ctx, r, node{name: "report", logic: logicEval, plays: true, spec: spec, inputs: []string{"kg", "filter", "sft", "dpo", "rl", "pivot"}}, &r.eval, evalNote,
 		func(ctx context.Context, dir string) (EvalFacts, []string, error) {
 			cks := checkpoints(r.record("sft").Dir, r.record("dpo").Dir, r.dpo, r.o.Spec.Eval.Every,
 				rlPhase{r.record("rl").Dir, r.rl}, rlPhase{r.record("pivot").Dir, r.pivot.RL})

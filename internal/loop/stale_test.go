@@ -16,7 +16,7 @@ func rlRun(t *testing.T, e *Env, dir string) RLRun {
 	t.Helper()
 	qs := questions(t, "filter", KeptFile)
 	full := e.fullTasks(qs, "rl")
-	return RLRun{Name: "rl", Dir: dir, Parent: filepath.Join(shared(t, "dpo"), WeightsFile), Steps: e.Spec.RL.Steps, FirstStep: 1, Questions: byID(qs),
+	return RLRun{Name: "rl", Dir: dir, Parent: filepath.Join(shared(t, "dpo"), WeightsFile), Fresh: true, Steps: e.Spec.RL.Steps, FirstStep: 1, Questions: byID(qs),
 		TaskAt: func(i int) (quarry.Task, error) { return full(i), nil }}
 }
 

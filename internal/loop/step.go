@@ -132,7 +132,7 @@ func (st *step) record(number, version int, sched rewards.ScheduleState, stale r
 }
 
 // rows makes the T1 rows; an unscored episode trains nothing and is left out.
-func (st *step) rows(b *rollout.Batch, s configs.RL, sched rewards.ScheduleState) ([]datasets.T1, error) {
+func (st *step) rows(b *rollout.Batch, s configs.RL, sched rewards.ScheduleState, m Model) ([]datasets.T1, error) {
 	var rows []datasets.T1
 	for _, g := range st.groups {
 		for k, ep := range g.episodes {
@@ -141,7 +141,7 @@ func (st *step) rows(b *rollout.Batch, s configs.RL, sched rewards.ScheduleState
 			}
 			row, err := datasets.T1FromEpisode(ep, datasets.T1Batch{BatchID: b.ID, GroupID: g.id, TrainerVersion: b.TrainerVersion, Coefficients: st.coeff,
 				ScheduleVersion: sched.Phase, Advantage: g.advantages[k], Reward: g.totals[k].Value, RewardScored: true, NEffective: g.effective, LossWeight: 1,
-				Alpha: s.Alpha, Beta: s.Beta, ModelID: "pocket", TokenizerSHA: tokens.VocabSHA, TemplateSHA: tokens.TemplateSHA, Engine: "pocket"})
+				Alpha: s.Alpha, Beta: s.Beta, ModelID: m.ID(), TokenizerSHA: tokens.VocabSHA, TemplateSHA: tokens.TemplateSHA, Engine: m.Engine()})
 			if err != nil {
 				return nil, err
 			}
@@ -151,17 +151,16 @@ func (st *step) rows(b *rollout.Batch, s configs.RL, sched rewards.ScheduleState
 	return rows, nil
 }
 
-// failed are full episodes with a wrong or missing answer, for the pivot stage: the first of each group, at most limit.
-func (st *step) failed(limit int) []*quarry.Episode {
+// failed are the episodes of full tasks whose answer was wrong: what the pivot stage examines.
+func (st *step) failed() []*quarry.Episode {
 	var out []*quarry.Episode
 	for _, g := range st.groups {
 		if g.kind != quarry.TaskFull {
 			continue
 		}
 		for _, ep := range g.episodes {
-			if ep.Scorecard.ORM.Scored && !right(ep) && len(out) < limit {
+			if ep.Scorecard.ORM.Scored && !right(ep) {
 				out = append(out, ep)
-				break
 			}
 		}
 	}

@@ -1,13 +1,17 @@
 package loop
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +50,81 @@ func TestSurvive(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("trial %d of %d", i+1, trials)
 		}
+	}
+	for _, phase := range []string{"rl", "pivot"} {
+		state := upTo(t, phase)
+		killDrained(t, state, phase)
+		before := look(t, state)
+		_, done := before.stages[phase]
+		t.Logf("killed when %s was drained, its stage.json written: %v", phase, done)
+		if done && os.Getenv(binaryEnv) == "" || before.batch == 0 {
+			t.Errorf("%s: not in the window before stage.json: %d batches, stages %v", phase, before.batch, before.stages)
+		}
+		compare(t, state, before, want, finish(t, state))
+		if t.Failed() {
+			t.Fatal("killed when drained: " + phase)
+		}
+	}
+}
+
+// upTo is a state directory to run a phase in: a new one for a built quarry; for the test binary the shared run's without
+// the phase and what comes after it, which spares the rest.
+func upTo(t *testing.T, phase string) string {
+	t.Helper()
+	if os.Getenv(binaryEnv) != "" {
+		return t.TempDir()
+	}
+	state := copyState(t)
+	for _, name := range map[string][]string{"rl": {"rl", "pivot", "report"}, "pivot": {"pivot", "report"}}[phase] {
+		if err := os.RemoveAll(stageDir(t, state, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return state
+}
+
+// suicidal is a log that kills the process when an RL phase says that it is drained.
+type suicidal struct {
+	slog.Handler
+	phase string
+}
+
+func (suicidal) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h suicidal) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if r.Message == drainedNote && a.Value.String() == h.phase {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		return true
+	})
+	return nil
+}
+
+// killDrained runs until a phase is drained and is killed there: the test binary by itself, a built one by what it logs,
+// which may be a moment late.
+func killDrained(t *testing.T, state, phase string) {
+	t.Helper()
+	cmd := runCommand(t, state)
+	if os.Getenv(binaryEnv) == "" {
+		cmd = command(t, "drained "+phase+" "+state)
+	} else {
+		cmd.Args = append(cmd.Args, "--log-level", "info")
+	}
+	log, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		if strings.Contains(lines.Text(), drainedNote) && strings.Contains(lines.Text(), `"phase":"`+phase+`"`) {
+			_ = cmd.Process.Kill()
+		}
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatalf("the run to be killed when %s is drained: %v", phase, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
+	"github.com/quarry-rl/quarry/internal/report"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
@@ -53,12 +54,12 @@ func (e *Env) SFT(ctx context.Context, kept, out string) (SFTFacts, error) {
 		f.Dropped["expert_unscorable"] = unscorable
 	}
 	if f.Used == 0 {
-		return f, &quarry.Error{Op: "sft", Kind: quarry.KindGate, Msg: fmt.Sprintf("no expert episode to learn from (%v)", f.Dropped), Hint: "widen synth"}
+		return f, &quarry.Error{Op: "sft", Kind: quarry.KindGate, Msg: fmt.Sprintf("no expert episode to learn from (%v)", report.Reasons(f.Dropped)), Hint: "widen synth"}
 	}
 	if err := e.untrained(base); err != nil {
 		return f, err
 	}
-	f.Train, err = e.Trainer.SFT(ctx, trainer.SFTJob{Data: data, Parent: base, Out: filepath.Join(out, WeightsFile), Version: 1, Epochs: s.Epochs, LearningRate: s.LearningRate, L2: s.L2, MaxGuesses: maxGuesses})
+	f.Train, err = e.Trainer.SFT(ctx, trainer.SFTJob{Data: data, Parent: base, Out: filepath.Join(out, WeightsFile), Version: 1, Epochs: s.Epochs, LearningRate: s.LearningRate, L2: s.L2, MaxGuesses: trainer.MaxGuesses})
 	return f, err
 }
 
@@ -73,17 +74,30 @@ type DPOFacts struct {
 	Train     trainer.DPOResult `json:"train"`
 }
 
-// Sample plays n attempts at each question with the engine's weights, in a fixed order.
+// Sample plays n attempts at each question with the engine's weights, in a fixed order. What the engine refuses is an
+// unscored episode; it is an error when it refuses all.
 func (e *Env) Sample(ctx context.Context, eng *Engine, qs []quarry.Question, n int, temperature float64, name string) ([]*quarry.Episode, error) {
 	eps := make([]*quarry.Episode, len(qs)*n)
 	err := e.each(ctx, len(eps), name, func(ctx context.Context, k int) error {
 		q := &qs[k/n]
 		id := fmt.Sprintf("%s.%s.%d", name, q.ID, k%n)
-		ep, err := e.Play(ctx, eng, Attempt{Task: e.FullTask(q), Question: q, EpisodeID: id, GroupID: name + "." + q.ID, Sample: k % n, Seed: seedOf(e.Spec.Seed, id), Temperature: temperature})
+		ep, err := e.try(ctx, eng, Attempt{Task: e.FullTask(q), Question: q, EpisodeID: id, GroupID: name + "." + q.ID, Sample: k % n, Seed: seedOf(e.Spec.Seed, id), Temperature: temperature})
 		eps[k] = ep
 		return err
 	})
-	return eps, err
+	if err != nil {
+		return nil, err
+	}
+	for _, ep := range eps {
+		if unplayed(ep) != reasonRefused {
+			return eps, nil
+		}
+	}
+	if len(eps) > 0 {
+		return nil, &quarry.Error{Op: "rollout", Kind: quarry.KindInvalid, Subject: eps[0].ID, Msg: fmt.Sprintf("the engine refused all %d episodes, this one first: %s", len(eps), eps[0].FailureMsg),
+			Hint: "check that it serves a model with this vocabulary and supports what docs/formats/sglang-wire.md lists"}
+	}
+	return eps, nil
 }
 
 // DPO samples episodes from the parent, pairs them by answer correctness and trains version 2 against the frozen parent.

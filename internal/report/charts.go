@@ -25,6 +25,7 @@ const (
 	padRight     = 16.0
 	legendTop    = 16.0
 	plotTop      = 36.0
+	valueRoom    = 84.0 // between two marks that are labelled with their value
 	axisRoom     = 40.0 // below the plot: tick labels and the axis title
 )
 
@@ -53,11 +54,11 @@ func (s *svg) legend(entries []string, sample func(i int, x, y float64)) {
 }
 
 // successChart shows success with its interval and greedy success for every evaluation.
-func successChart(evals []Eval) template.HTML {
+func successChart(evals []Eval, id string, width float64) template.HTML {
 	const h = 330.0
-	s := newSVG("success", wideW, h, "Held-out success by weights", verdict(evals)+" The numbers stand in the table below.")
+	s := newSVG(id, width, h, "Held-out success by weights", verdict(evals)+" The numbers stand in the table below.")
 	y, ticks := linear(0, evalTop(evals), h-axisRoom, plotTop, 6)
-	s.gridY(y, ticks, wideW-padRight, percentTick)
+	s.gridY(y, ticks, width-padRight, percentTick)
 	s.legend([]string{"success at T=1, with 95 % interval", "greedy success"}, func(i int, x, ly float64) {
 		if i == 0 {
 			s.line(x+10, ly-7, x+10, ly+7, "whisker")
@@ -67,13 +68,13 @@ func successChart(evals []Eval) template.HTML {
 		s.mark("diamond", x+10, ly, 4.5, "hollow", "")
 	})
 	n := float64(max(len(evals), 1))
-	slot := (wideW - padLeft - padRight) / n
+	slot := (width - padLeft - padRight) / n
 	var trend []point
 	for i, e := range evals {
 		trend = append(trend, point{padLeft + (float64(i)+.5)*slot, y.at(e.Success)})
 	}
 	s.path(trend, "trend")
-	every := labelEvery(len(evals), 20)
+	every := labelEvery(len(evals), int((width-padLeft-padRight)/56))
 	for i, e := range evals {
 		x := trend[i].x
 		tip := fmt.Sprintf("%s: %s (%s to %s), greedy %s", e.Name, percent(e.Success), percent(e.Lo), percent(e.Hi), percent(e.Greedy))
@@ -85,18 +86,12 @@ func successChart(evals []Eval) template.HTML {
 		s.mark("diamond", x+min(16, slot/4), y.at(e.Greedy), 4.5, "hollow", tip)
 		if i%every == 0 || i == len(evals)-1 {
 			s.text(x, h-axisRoom+18, "tick", "middle", e.Name)
-			s.text(x, min(y.at(e.Hi)-7, labelAbove(y, e)), "value", "middle", percent(e.Success))
+			if slot >= valueRoom || i == 0 || i == len(evals)-1 {
+				s.text(x-9, y.at(e.Success)-7, "value halo", "end", percent(e.Success))
+			}
 		}
 	}
 	return template.HTML(s.String())
-}
-
-// labelAbove keeps a value's label clear of the greedy mark when that stands above the interval.
-func labelAbove(y scale, e Eval) float64 {
-	if e.Greedy <= e.Hi {
-		return y.at(e.Hi)
-	}
-	return y.at(e.Greedy) - 10
 }
 
 // labelEvery keeps at most most labels of n.
@@ -138,21 +133,17 @@ func stalenessText(bins []StalenessBin) string {
 }
 
 // funnelChart draws one bar per narrowing, all of its input, the rejected part hatched.
-func funnelChart(steps []FunnelStep) template.HTML {
+func funnelChart(steps []FunnelStep, id string, width float64) template.HTML {
 	const row, barH = 58.0, 22.0
 	h := row*float64(len(steps)) + 8
-	s := newSVG("funnel", wideW, h, "Funnel from walks to training groups", "One bar per narrowing: the filled part passed, the hatched part was rejected. Reasons stand in the table below.")
+	s := newSVG(id, width, h, "Funnel from walks to training groups", "One bar per narrowing: the filled part passed, the hatched part was rejected. Reasons stand in the table below.")
 	s.hatches()
 	for i, f := range steps {
 		y := float64(i)*row + 4
-		full := wideW - 4
+		full := width - 4
 		pass := full * share(f.Passed, f.In)
-		gave := fmt.Sprintf("%s %s", grouped(f.Passed), readable(f.Name))
-		if f.Out != f.Passed || f.OutUnit != f.Name {
-			gave += fmt.Sprintf(" → %s %s", grouped(f.Out), readable(f.OutUnit))
-		}
-		s.text(2, y+14, "value", "start", fmt.Sprintf("%s %s → %s", grouped(f.In), readable(f.InUnit), gave))
-		s.text(wideW-2, y+14, "tick", "end", percent(share(f.Passed, f.In))+" pass")
+		s.text(2, y+14, "value", "start", f.flow())
+		s.text(width-2, y+14, "tick", "end", percent(share(f.Passed, f.In))+" pass")
 		s.rect(2, y+22, full, barH, "lost", fmt.Sprintf("%s rejected", grouped(f.Rejected.Sum())))
 		s.overlay(2, y+22, full, barH, "diag")
 		s.rect(2, y+22, pass, barH, "prm fill", fmt.Sprintf("%s of %s passed", grouped(f.Passed), grouped(f.In)))

@@ -68,7 +68,7 @@ func (v Shares) component(k int) float64 { return []float64{v.ORM, v.PRM, v.Tool
 func rewardChart(steps []RLStep) template.HTML {
 	const h = 290.0
 	a, cs := newStepAxis(steps), components()
-	s := newSVG("reward", halfW, h, "Reward components by RL step", "Lines of the mean ORM, PRM, tool and format reward of each step before weighting."+trendText(steps))
+	s := newSVG("reward", halfW, h, "Reward components by RL step", "Lines of the mean ORM, PRM, tool and format reward of each step before weighting. Tool and format top out at 0.1."+trendText(steps))
 	lo, hi := 0.0, 1.0
 	for _, st := range steps {
 		for k := range cs {
@@ -80,7 +80,7 @@ func rewardChart(steps []RLStep) template.HTML {
 	y, ticks := linear(lo, hi, h-axisRoom, plotTop, 5)
 	s.gridY(y, ticks, a.right, tickText)
 	a.draw(s, h-axisRoom)
-	s.legend([]string{"ORM", "PRM", "tool", "format"}, func(i int, x, ly float64) {
+	s.legend([]string{"ORM", "PRM", "tool (at most 0.1)", "format (at most 0.1)"}, func(i int, x, ly float64) {
 		s.line(x, ly, x+20, ly, "stroke "+cs[i].class)
 		s.mark(cs[i].shape, x+10, ly, 3.6, cs[i].class+" fill", "")
 	})
@@ -124,8 +124,8 @@ func weightedChart(steps []RLStep) template.HTML {
 	a.stack(s, cy, RLStep.coefficient, "coefficient")
 	a.phases(s, plotTop-6, h-axisRoom)
 	a.draw(s, h-axisRoom)
-	s.text(a.right, plotTop-4, "label", "end", "weighted reward")
-	s.text(a.right, split+7, "label", "end", "coefficients")
+	s.text(a.right, plotTop-4, "label halo", "end", "weighted reward")
+	s.text(a.right, split+7, "label halo", "end", "coefficients")
 	return template.HTML(s.String())
 }
 

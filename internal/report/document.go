@@ -75,6 +75,9 @@ func (r Reasons) Sorted() []string {
 	})
 }
 
+// String lists the reasons with their counts for people, most frequent first.
+func (r Reasons) String() string { return reasonList(r) }
+
 // Stage is one node of the run's graph.
 type Stage struct {
 	Name            string  `json:"name"`
@@ -90,16 +93,21 @@ type Synth struct {
 	Walks    int     `json:"walks"`
 	Accepted int     `json:"accepted"`
 	Rejected Reasons `json:"rejected"`
+	ByShape  Reasons `json:"by_shape"` // accepted questions by "hops+conditions"
 }
 
-// Filter counts the train questions that met the skill levels: In = Kept + the sum of Rejected.
+// Filter counts the train questions that met the skill levels: In = Kept + the sum of Rejected. For the held-out ones
+// HeldoutIn = Heldout + the sum of HeldoutRejected.
 type Filter struct {
-	In       int     `json:"in"`
-	Kept     int     `json:"kept"`
-	Rejected Reasons `json:"rejected"`
-	Tier     int     `json:"tier"`    // questions that fit the skill levels
-	Heldout  int     `json:"heldout"` // questions of the evaluation
-	Levels   []Level `json:"levels"`
+	In              int     `json:"in"`
+	Kept            int     `json:"kept"`
+	Rejected        Reasons `json:"rejected"`
+	Tier            int     `json:"tier"`            // questions that fit the skill levels
+	TierUnscorable  int     `json:"tier_unscorable"` // of them, those the expert could not play
+	Heldout         int     `json:"heldout"`         // questions of the evaluation
+	HeldoutIn       int     `json:"heldout_in"`
+	HeldoutRejected Reasons `json:"heldout_rejected"`
+	Levels          []Level `json:"levels"`
 }
 
 // Level is one skill level of the filter and how it did on the train questions.

@@ -111,7 +111,7 @@ func TestValidate(t *testing.T) {
 		{"filter.levels[tier]", func(d *Doc) { d.Filter.Levels[2].Success = 33 }},
 		{"sft", func(d *Doc) { d.SFT.Dropped = nil }},
 		{"dpo.note", func(d *Doc) { d.DPO = DPO{Skipped: true} }},
-		{"funnel[with pairs]", func(d *Doc) { d.Funnel[2].Rejected["all_right"]++ }},
+		{"funnel[dpo]", func(d *Doc) { d.Funnel[2].Rejected["all_right"]++ }},
 		{"pivot", func(d *Doc) { d.Pivot.Failed++ }},
 		{"pivot", func(d *Doc) { d.Pivot.Tasks-- }},
 		{"pivot.by_class", func(d *Doc) { d.Pivot.ByClass[string(quarry.PivotTool)]++ }},

@@ -36,7 +36,9 @@ type page struct {
 	PhaseChanges []RLStep
 	Drawn        int // steps on the charts
 
-	Success, Funnel, Reward, Weighted, Variance, Masked, Ratio, Staleness template.HTML
+	Success, Funnel, SuccessNarrow, FunnelNarrow template.HTML // one of each width is displayed
+
+	Reward, Weighted, Variance, Masked, Ratio, Staleness template.HTML
 }
 
 // HTML writes the run as one self-contained page: no script, no external asset, everything that came from a model or
@@ -54,7 +56,9 @@ func HTML(w io.Writer, d *Doc) error {
 		steps = append(steps, d.RL.Steps[i])
 	}
 	p := page{Doc: d, Drawn: len(steps), Style: template.CSS(pageCSS), Tiles: tiles(d),
-		Success: successChart(d.Eval), Funnel: funnelChart(d.Funnel), Reward: rewardChart(steps), Weighted: weightedChart(steps),
+
+		Success: successChart(d.Eval, "success", wideW), SuccessNarrow: successChart(d.Eval, "success-narrow", halfW),
+		Funnel: funnelChart(d.Funnel, "funnel", wideW), FunnelNarrow: funnelChart(d.Funnel, "funnel-narrow", halfW), Reward: rewardChart(steps), Weighted: weightedChart(steps),
 		Variance: varianceChart(steps), Masked: maskedChart(steps), Ratio: ratioChart(steps), Staleness: stalenessChart(d.Staleness)}
 	for i, s := range d.RL.Steps {
 		if i > 0 && s.Phase != d.RL.Steps[i-1].Phase {
@@ -91,7 +95,7 @@ func pageFuncs() template.FuncMap {
 			return ""
 		},
 		"seconds": seconds, "grouped": grouped[int], "reasons": reasonList, "score": score, "four": four,
-		"verdict": verdict, "speaker": speaker,
+		"verdict": verdict, "scale": func() string { return rewardScale }, "speaker": speaker,
 		"short":   func(s string) string { return cut(s, 13) },
 		"attempt": func(name string, t Transcript) attempt { return attempt{name, t} },
 		"rfc3339": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -115,5 +119,5 @@ func tiles(d *Doc) []tile {
 		}
 		out = append(out, tile{fmt.Sprint(n), fmt.Sprintf("RL steps, %s episodes", grouped(samples))})
 	}
-	return append(out, tile{fmt.Sprint(d.Gauge), "conservation"}, tile{seconds(d.Seconds), "peak memory " + bytesText(d.PeakMemory)})
+	return append(out, tile{fmt.Sprint(d.Gauge), "episodes lost or counted twice"}, tile{seconds(d.Seconds), "peak memory " + bytesText(d.PeakMemory)})
 }

@@ -70,8 +70,8 @@ func balanced(t *testing.T, page string) {
 func TestHTMLChartsAreWellFormedAndNamed(t *testing.T) {
 	page := htmlOf(t, sampleDoc())
 	charts := svgs.FindAllString(page, -1)
-	if len(charts) != 8 {
-		t.Fatalf("%d charts, want 8", len(charts))
+	if len(charts) != 10 { // two of them in two widths
+		t.Fatalf("%d charts, want 10", len(charts))
 	}
 	for _, c := range charts {
 		dec := xml.NewDecoder(strings.NewReader(c))
@@ -103,6 +103,16 @@ func TestHTMLChartsAreWellFormedAndNamed(t *testing.T) {
 			if !known[id] {
 				t.Errorf("reference to missing id %q", id)
 			}
+		}
+	}
+}
+
+func TestPageSaysWhatIsCollected(t *testing.T) {
+	page := htmlOf(t, sampleDoc())
+	for _, want := range []string{"questions by hops + conditions: 611 of 2+1, 287 of 3+0, 129 of 3+1", "183 of 190 questions kept; out: 5 single query, 2 closed book",
+		"5 of them beyond the expert", "top out at 0.1", "tool (at most 0.1)"} {
+		if !strings.Contains(strings.ReplaceAll(page, "&#43;", "+"), want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }

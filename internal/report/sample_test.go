@@ -15,9 +15,9 @@ func sampleDoc() *Doc {
 		Schema: Schema, Quarry: "v0.1.0", Name: "demo", Seed: 1, RunDir: "state/runs/demo",
 		Started: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Seconds: 96.4, PeakMemory: 412 << 20,
 		Synth: Synth{Walks: 6559, Accepted: 1027, Rejected: Reasons{"one_query_shows_answer": 2830, "answer_not_unique": 443,
-			"hub_answer": 837, "straddles_split": 383, "too_few_conditions": 392, "capped_per_answer": 644, "leak": 3}},
+			"hub_answer": 837, "straddles_split": 383, "too_few_conditions": 392, "capped_per_answer": 644, "leak": 3}, ByShape: Reasons{"2+1": 611, "3+0": 287, "3+1": 129}},
 		Filter: Filter{In: 383, Kept: 264, Rejected: Reasons{"never_solved": 112, "always_solved": 3, "closed_book": 1, "single_query": 3},
-			Tier: 77, Heldout: 183, Levels: []Level{{"untrained", 1532, 0.004}, {"tier 10 %", 1821, 0.168}, {"tier", 1932, 0.331}}},
+			Tier: 77, TierUnscorable: 5, Heldout: 183, HeldoutIn: 190, HeldoutRejected: Reasons{"closed_book": 2, "single_query": 5}, Levels: []Level{{"untrained", 1532, 0.004}, {"tier 10 %", 1821, 0.168}, {"tier", 1932, 0.331}}},
 		SFT: SFT{Episodes: 264, Used: 247, Dropped: Reasons{"expert_unscorable": 17}, LossFirst: 0.412, LossLast: 0.118},
 		DPO: DPO{Pairs: 141, Margin: 1.284, Note: "greedy success fell from 37.2 % to 36.1 %"},
 		Pivot: Pivot{Failed: 1240, Located: 1102, Tasks: 214, ByClass: Reasons{string(quarry.PivotStrategy): 411,
@@ -48,10 +48,10 @@ func sampleDoc() *Doc {
 	}
 	d.Counts = Counts{Dispatched: 3712, Acknowledged: 3584, Discarded: Reasons{"stale": 48, "all_same": 24, "infra": 8}, Buffered: 32, InFlight: 16}
 	d.Funnel = []FunnelStep{
-		{"questions", 6559, "walks", 1027, d.Synth.Rejected, 643, "train, tier and held-out questions"},
-		{"kept", 383, "train questions", 264, d.Filter.Rejected, 264, "kept"},
-		{"with pairs", 264, "kept", 96, Reasons{"all_right": 61, "all_wrong": 90, "truncated": 17}, 141, "pairs"},
-		{"trained groups", 464, "groups", 448, Reasons{"stale": 6, "all_same": 3, "unfinished": 7}, 3584, "episodes"},
+		{"synth", 6559, "walks", 1027, d.Synth.Rejected, 643, "train, tier and held-out questions"},
+		{"filter", 383, "train questions", 264, d.Filter.Rejected, 264, "kept"},
+		{"dpo", 264, "kept", 96, Reasons{"all_right": 61, "all_wrong": 90, "truncated": 17}, 141, "pairs"},
+		{"rl", 464, "groups", 448, Reasons{"stale": 6, "all_same": 3, "unfinished": 7}, 3584, "episodes"},
 	}
 	for _, k := range []struct {
 		kind string
@@ -66,7 +66,7 @@ func sampleDoc() *Doc {
 func sampleStep(i int) RLStep {
 	x := float64(i) / 13
 	wave := math.Sin(float64(i)*1.7) * 0.015
-	prm, orm, tool, format := round(0.42+0.34*x+wave), round(0.36+0.3*x-wave), round(0.93+0.05*x), round(0.97+0.02*x)
+	prm, orm, tool, format := round(0.42+0.34*x+wave), round(0.36+0.3*x-wave), round(0.093+0.005*x), round(0.097+0.002*x)
 	k, phase, why := quarry.Coefficients{Tool: .6, Format: .3, PRM: .1}, 1, ""
 	switch {
 	case i >= 2:

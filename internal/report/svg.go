@@ -24,8 +24,8 @@ func num(v float64) string {
 // newSVG opens a chart that screen readers announce by title and describe by desc.
 func newSVG(id string, w, h float64, title, desc string) *svg {
 	s := &svg{id: id, w: w, h: h}
-	fmt.Fprintf(&s.b, `<svg viewBox="0 0 %s %s" style="min-width:%spx" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
-		num(w), num(h), num(0.8*min(w, 760)), id, id, id, html.EscapeString(title), id, html.EscapeString(desc))
+	fmt.Fprintf(&s.b, `<svg viewBox="0 0 %s %s" role="img" aria-labelledby="%s-t %s-d"><title id="%s-t">%s</title><desc id="%s-d">%s</desc>`,
+		num(w), num(h), id, id, id, html.EscapeString(title), id, html.EscapeString(desc))
 	return s
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,6 @@ type column struct {
 	head  string
 	right bool
 	spare int
-	grow  bool // shortened, before any column is dropped, to make the table fit
 	style func(string) string
 }
 
@@ -41,7 +41,6 @@ func (t *textTable) add(values ...string) { t.rows = append(t.rows, values) }
 const (
 	tableIndent = 2
 	tableGap    = 2
-	leastGrown  = 12 // a shortened column stays readable
 )
 
 // render returns the lines and the heads of columns left out because width did not allow them.
@@ -57,7 +56,7 @@ func (t *textTable) render(p paint, width int) (lines, left []string) {
 	for i := range shown {
 		shown[i] = true
 	}
-	for t.squeeze(widths, shown, width) {
+	for tableWidth(widths, shown) > width {
 		worst := -1
 		for i, c := range t.cols {
 			if shown[i] && c.spare > 0 && (worst < 0 || c.spare > t.cols[worst].spare) {
@@ -81,22 +80,20 @@ func (t *textTable) render(p paint, width int) (lines, left []string) {
 	return lines, left
 }
 
-// squeeze shortens the growing column and says whether the table is still too wide.
-func (t *textTable) squeeze(widths []int, shown []bool, width int) bool {
+// fits says whether the table can be rendered in width, and how many columns that leaves out.
+func (t *textTable) fits(width int) (left int, ok bool) {
+	lines, out := t.render(false, width)
+	return len(out), !slices.ContainsFunc(lines, func(l string) bool { return cells(l) > width })
+}
+
+func tableWidth(widths []int, shown []bool) int {
 	total := tableIndent - tableGap
 	for i, w := range widths {
 		if shown[i] {
 			total += w + tableGap
 		}
 	}
-	for i, c := range t.cols {
-		if over := total - width; c.grow && shown[i] && over > 0 {
-			less := min(over, max(0, widths[i]-leastGrown))
-			widths[i] -= less
-			total -= less
-		}
-	}
-	return total > width
+	return total
 }
 
 func (t *textTable) line(p paint, values []string, widths []int, shown []bool, head bool) string {

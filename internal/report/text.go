@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/quarry-rl/quarry"
@@ -67,11 +69,14 @@ func (t *textReport) para(lead, text string, style func(string) string) {
 
 func (t *textReport) title(name, detail string) {
 	t.line("")
-	s := t.p.bold(name)
-	if detail = cut(clean(detail), t.width-cells(name)-2); detail != "" {
-		s += "  " + t.p.dim(detail)
+	detail = clean(detail)
+	switch {
+	case detail != "" && cells(name)+2+cells(detail) <= t.width:
+		t.line(t.p.bold(name) + "  " + t.p.dim(detail))
+	default:
+		t.para("", name, t.p.bold)
+		t.para("  ", detail, t.p.dim)
 	}
-	t.line(s)
 }
 
 func (t *textReport) table(tab *textTable) {
@@ -104,7 +109,7 @@ func (t *textReport) stages() {
 	}
 	t.title("Stages", "")
 	tab := &textTable{cols: []column{
-		{head: "stage", style: t.p.bold}, {head: "result", grow: true}, {head: "seconds", right: true}, {head: "cached"},
+		{head: "stage", style: t.p.bold}, {head: "result"}, {head: "seconds", right: true}, {head: "cached"},
 		{head: "digest", spare: 1, style: t.p.dim},
 	}}
 	for _, s := range t.doc.Stages {
@@ -117,7 +122,18 @@ func (t *textReport) stages() {
 		}
 		tab.add(clean(s.Name), clean(s.Result), seconds(s.Seconds), cached, cut(clean(s.Digest), 13))
 	}
-	t.table(tab)
+	if _, ok := tab.fits(t.width); ok {
+		t.table(tab)
+		return
+	}
+	for _, r := range tab.rows {
+		took := r[2]
+		if r[3] != "" {
+			took += ", cached: " + r[3]
+		}
+		t.line(fmt.Sprintf("  %s  %s", t.p.bold(cut(r[0], t.width/2)), took))
+		t.para("    ", r[1], nil)
+	}
 }
 
 func (t *textReport) funnel() {
@@ -127,14 +143,13 @@ func (t *textReport) funnel() {
 	}
 	t.title("Funnel", "in = passed + rejected at every line")
 	for _, f := range d.Funnel {
-		text := fmt.Sprintf("%s %s → %s %s", grouped(f.In), readable(f.InUnit), grouped(f.Passed), readable(f.Name))
-		if f.Out != f.Passed || f.OutUnit != f.Name {
-			text += fmt.Sprintf(" → %s %s", grouped(f.Out), readable(f.OutUnit))
-		}
-		t.para("  ", text, nil)
+		t.para("  ", f.flow(), nil)
 		if n := f.Rejected.Sum(); n > 0 {
 			t.para("      ", fmt.Sprintf("%s out: %s", grouped(n), reasonList(f.Rejected)), t.p.dim)
 		}
+	}
+	for _, s := range d.QuestionFacts() {
+		t.para("  "+s.Name+"  ", s.Text, nil)
 	}
 	if d.SFT.Episodes > 0 {
 		s := fmt.Sprintf("%s of %s expert episodes trained on", grouped(d.SFT.Used), grouped(d.SFT.Episodes))
@@ -227,17 +242,14 @@ func (t *textReport) datasets() {
 	for _, s := range t.doc.Datasets {
 		tab.add(clean(s.Kind), grouped(s.Rows), cut(clean(s.SHA256), 13), clean(s.Path))
 	}
-	lines, left := tab.render(t.p, t.width)
-	if len(left) > 0 || cells(lines[len(lines)-1]) > t.width { // a path is only useful whole
+	if left, ok := tab.fits(t.width); left > 0 || !ok { // a path is only useful whole
 		for _, s := range t.doc.Datasets {
 			t.line(fmt.Sprintf("  %s  %s rows", t.p.bold(clean(s.Kind)), grouped(s.Rows)))
 			t.line("    " + clean(s.Path))
 		}
 		return
 	}
-	for _, l := range lines {
-		t.line(l)
-	}
+	t.table(tab)
 }
 
 func (t *textReport) closing() {
@@ -253,6 +265,46 @@ func (t *textReport) closing() {
 			t.line("  " + t.p.cyan(clean(n))) // never wrapped: it is to be copied
 		}
 	}
+}
+
+// flow says one narrowing in words.
+func (f FunnelStep) flow() string {
+	in := fmt.Sprintf("%s %s → %s: ", grouped(f.In), readable(f.InUnit), readable(f.Name))
+	if f.Out == f.Passed {
+		return in + grouped(f.Out) + " " + readable(f.OutUnit)
+	}
+	return in + fmt.Sprintf("%s passed → %s %s", grouped(f.Passed), grouped(f.Out), readable(f.OutUnit))
+}
+
+// Fact is a named line beside the funnel.
+type Fact struct{ Name, Text string }
+
+// QuestionFacts are what the funnel, which follows the train questions, leaves out.
+func (d *Doc) QuestionFacts() []Fact {
+	var out []Fact
+	if shapes := slices.Sorted(maps.Keys(d.Synth.ByShape)); len(shapes) > 0 {
+		var parts []string
+		for _, s := range shapes {
+			parts = append(parts, grouped(d.Synth.ByShape[s])+" of "+clean(s))
+		}
+		out = append(out, Fact{"shapes", "questions by hops + conditions: " + strings.Join(parts, ", ")})
+	}
+	f := d.Filter
+	if f.Tier > 0 {
+		s := fmt.Sprintf("%s questions to fit the skill levels on", grouped(f.Tier))
+		if f.TierUnscorable > 0 {
+			s += fmt.Sprintf(", %s of them beyond the expert: no candidate follows the path", grouped(f.TierUnscorable))
+		}
+		out = append(out, Fact{"tier", s})
+	}
+	if f.HeldoutIn > 0 {
+		s := fmt.Sprintf("%s of %s questions kept", grouped(f.Heldout), grouped(f.HeldoutIn))
+		if f.HeldoutRejected.Sum() > 0 {
+			s += "; out: " + reasonList(f.HeldoutRejected)
+		}
+		out = append(out, Fact{"held-out", s})
+	}
+	return out
 }
 
 // evalTop is the end of the success axis: the next tenth above every interval and greedy mark.

@@ -50,6 +50,7 @@ func (t *textReport) rewards() {
 	}
 	t.table(tab)
 	t.thinned()
+	t.para("  ", rewardScale, t.p.dim)
 	for _, s := range steps {
 		if s.PhaseReason != "" {
 			t.para(fmt.Sprintf("  step %d: phase %d  ", s.Step, s.Phase), s.PhaseReason, t.p.dim)
@@ -65,6 +66,10 @@ func (t *textReport) rewards() {
 		t.para("  unscored, never counted as 0: ", reasonList(unscored), t.p.dim)
 	}
 }
+
+// rewardScale is what a reader must know to read tool and format beside PRM and ORM.
+const rewardScale = "PRM and ORM range to 1; tool and format are mean rewards of a turn and top out at 0.1. Phases follow rates instead, " +
+	"which range to 1: calls that succeed, turns that are well formed, PRM."
 
 func four(a, b, c, d float64) string {
 	return strings.Join([]string{score(&a), score(&b), score(&c), score(&d)}, "/")

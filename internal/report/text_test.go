@@ -73,6 +73,30 @@ func TestTextFitsEveryWidth(t *testing.T) {
 	}
 }
 
+// TestNoTitleLosesWords: a title that does not fit goes on in the next line, and the new facts are there at every width.
+func TestNoTitleLosesWords(t *testing.T) {
+	for _, width := range []int{60, 80, 120} {
+		text := strings.Join(strings.Fields(textOf(t, sampleDoc(), width, false)), " ")
+		for _, want := range []string{
+			"Funnel in = passed + rejected at every line",
+			"Held-out success 183 questions, 4 attempts each at T=1, 95 % interval over questions",
+			"RL rewards 14 steps, groups of 8; means over scored episodes; t/f/p/o = tool/format/PRM/ORM",
+			"RL batches what the trainer consumed at each step",
+			"Staleness trainer version at ship minus oldest version of a trained token, in samples",
+			"One question that RL solves and the base did not q-000417",
+			"tool and format are mean rewards of a turn and top out at 0.1",
+			"shapes questions by hops + conditions: 611 of 2+1, 287 of 3+0, 129 of 3+1",
+			"tier 77 questions to fit the skill levels on, 5 of them beyond the expert",
+			"33,042 statements, 16,248 entities, 8,076 sentences",
+			"held-out 183 of 190 questions kept; out: 5 single query, 2 closed book",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("width %d lacks %q", width, want)
+			}
+		}
+	}
+}
+
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func TestTextColorAddsOnlyColor(t *testing.T) {

@@ -104,7 +104,10 @@ func (c *checker) stages(d *Doc) {
 func (c *checker) narrowing(d *Doc) {
 	c.balance("synth", "walks", d.Synth.Walks, d.Synth.Accepted, d.Synth.Rejected)
 	c.balance("filter", "in", d.Filter.In, d.Filter.Kept, d.Filter.Rejected)
-	used := d.Filter.In + d.Filter.Tier + d.Filter.Heldout
+	c.balance("filter", "heldout_in", d.Filter.HeldoutIn, d.Filter.Heldout, d.Filter.HeldoutRejected)
+	c.that(d.Filter.TierUnscorable <= d.Filter.Tier, "filter.tier_unscorable", "is %d of %d", d.Filter.TierUnscorable, d.Filter.Tier)
+	c.that(len(d.Synth.ByShape) == 0 || d.Synth.ByShape.Sum() == d.Synth.Accepted, "synth.by_shape", "adds up to %d, but %d were accepted", d.Synth.ByShape.Sum(), d.Synth.Accepted)
+	used := d.Filter.In + d.Filter.Tier + d.Filter.HeldoutIn
 	c.that(used <= d.Synth.Accepted, "filter", "train, tier and held-out are %d questions, but synth accepted %d", used, d.Synth.Accepted)
 	for _, l := range d.Filter.Levels {
 		c.share("filter.levels["+l.Name+"].success", l.Success)

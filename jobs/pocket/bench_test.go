@@ -55,7 +55,7 @@ func BenchmarkTrainer(b *testing.B) {
 	for b.Loop() {
 		n++
 		// A new reader, so that nothing it keeps from sampling or from the step before helps.
-		res, err := New(engine.NewReader(), r.Features()).RL(b.Context(), RLJob{Data: data, Parent: parent,
+		res, err := New(engine.NewReader(), r.Features()).RL(b.Context(), RLJob{Data: data, Parent: parent, Start: true,
 			Out: filepath.Join(dir, fmt.Sprintf("w%d.json", n)), Version: 1, LearningRate: 0.05, Alpha: 0.5, Beta: 5})
 		if err != nil || res.Tokens != sampled || res.Stats.MeanAbsLog != 0 {
 			b.Fatalf("%+v, %v", res, err)

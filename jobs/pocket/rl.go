@@ -15,6 +15,7 @@ import (
 type RLJob struct {
 	Data         string  // T1 dataset directory
 	Parent       string  // weights file the step starts from; Adam's state is read from StatePath(Parent)
+	Start        bool    // no RL step made Parent: without a state beside it, Adam begins anew
 	Out          string  // weights file to write; Adam's state goes to StatePath(Out)
 	Version      int     // of the weights written
 	LearningRate float64 // Adam's step size
@@ -43,7 +44,8 @@ type RLResult struct {
 // arXiv 2510.18855). The rows of one episode share its weight by their loss_weight.
 //
 // The weights are written first and the optimiser's state after them. A step that was killed before both were there is
-// computed again and gives the same bytes; a step that is asked for again returns what is recorded. Rows that train on
+// computed again and gives the same bytes; a step that is asked for again returns what is recorded. A parent without its
+// state is KindCorrupt, unless an RL phase starts from it. Rows that train on
 // a token outside an assistant turn, or that come from another vocabulary or template, are KindInvalid, arrays that
 // contradict each other KindCorrupt; a turn that is not among its candidates is KindUnscorable.
 func (t *Trainer) RL(ctx context.Context, job RLJob) (RLResult, error) {
@@ -68,7 +70,7 @@ func (t *Trainer) RL(ctx context.Context, job RLJob) (RLResult, error) {
 	if res, ok, err := finished(job.Out, step); err != nil || ok {
 		return res, err
 	}
-	opt, err := loadAdam(job.Parent, digest, len(parent.W))
+	opt, err := loadAdam(job, digest, len(parent.W))
 	if err != nil {
 		return RLResult{}, err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/quarry-rl/quarry/sft"
 )
 
-// maxGuesses bounds the closed-book guesses a weights file carries.
-const maxGuesses = 20
+// MaxGuesses bounds the closed-book guesses a weights file carries.
+const MaxGuesses = 20
 
 // SFTJob fits a policy to expert episodes.
 type SFTJob struct {
@@ -45,7 +45,7 @@ func (t *Trainer) SFT(ctx context.Context, job SFTJob) (SFTResult, error) {
 		setting{"epochs", float64(job.Epochs), job.Epochs > 0, "1 or more"},
 		setting{"learning_rate", job.LearningRate, job.LearningRate > 0, "more than 0"},
 		setting{"l2", job.L2, job.L2 >= 0, "0 or more"},
-		setting{"max_guesses", float64(job.MaxGuesses), job.MaxGuesses >= 0 && job.MaxGuesses <= maxGuesses, "0 to 20"},
+		setting{"max_guesses", float64(job.MaxGuesses), job.MaxGuesses >= 0 && job.MaxGuesses <= MaxGuesses, "0 to 20"},
 	); err != nil {
 		return SFTResult{}, err
 	}

@@ -69,13 +69,18 @@ func parseState(data []byte) (stepState, error) {
 	return s, nil
 }
 
-// loadAdam reads the optimiser's state that belongs to the weights with this digest; weights that no RL step made have
-// none and start a new one.
-func loadAdam(weights, digest string, n int) (*adam, error) {
-	path := StatePath(weights)
+// loadAdam reads the optimiser's state that belongs to the job's parent, whose digest is given. Only where an RL phase
+// starts may there be none: elsewhere a new optimiser would give another step than the one that was cut short.
+func loadAdam(job RLJob, digest string, n int) (*adam, error) {
+	path := StatePath(job.Parent)
 	s, err := readState(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return newAdam(n), nil
+		if job.Start {
+			return newAdam(n), nil
+		}
+		return nil, &quarry.Error{Op: "read optimiser state", Kind: quarry.KindCorrupt, Subject: path,
+			Msg:  "the optimiser's state of the weights beside it is missing",
+			Hint: fmt.Sprintf("restore it, or train %s again from its own parent; only the first step after SFT or DPO starts without one (--start)", job.Parent)}
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package pocket
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func rlJobs(t *testing.T) (first, second RLJob) {
 	rows0, _ := batchRows(t, w, 0, 4, 1, 1)
 	rows1, _ := batchRows(t, w, 1, 4, 1, 1)
 	dir := t.TempDir()
-	first = RLJob{Data: write(t, rows0), Parent: save(t, w), Out: filepath.Join(dir, "w1.json"), Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
+	first = RLJob{Data: write(t, rows0), Parent: save(t, w), Start: true, Out: filepath.Join(dir, "w1.json"), Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
 	second = RLJob{Data: write(t, rows1), Parent: first.Out, Out: filepath.Join(dir, "w2.json"), Version: 2, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
 	return first, second
 }
@@ -67,10 +68,20 @@ func TestResumedStepGivesTheSameBytes(t *testing.T) {
 		}
 	}
 
-	// The optimiser's memory matters: without the parent's state the step would be another one.
+	// The optimiser's memory matters: without the parent's state the step would be another one, so it is not taken.
 	if err := errors.Join(os.Remove(StatePath(first.Out)), os.Remove(second.Out)); err != nil {
 		t.Fatal(err)
 	}
+	_, err := trainer().RL(t.Context(), second)
+	if quarry.KindOf(err) != quarry.KindCorrupt || !strings.Contains(err.Error(), StatePath(first.Out)) || !strings.Contains(quarry.HintOf(err), first.Out) {
+		t.Errorf("%v, hint %q", err, quarry.HintOf(err))
+	}
+	for _, path := range []string{second.Out, StatePath(second.Out)} {
+		if err := os.Remove(path); path == second.Out != errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s after the refusal: %v", path, err)
+		}
+	}
+	second.Start = true
 	if rl(t, second); read(t, second.Out) == want[0] {
 		t.Error("the step does not depend on the state of its parent")
 	}

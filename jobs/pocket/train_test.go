@@ -108,7 +108,7 @@ func train(t testing.TB, sign float64, steps int) (first, last float64) {
 		}
 		last = success
 		out := filepath.Join(t.TempDir(), "w.json")
-		if _, err := trainer().RL(t.Context(), RLJob{Data: write(t, rows), Parent: path, Out: out, Version: step + 1,
+		if _, err := trainer().RL(t.Context(), RLJob{Data: write(t, rows), Parent: path, Start: step == 0, Out: out, Version: step + 1,
 			LearningRate: 0.3, Alpha: 0.5, Beta: 5}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestRLStaleBatch(t *testing.T) {
 		rows[i].AdvScalar = 0
 	}
 	far := random(8, 2)
-	job := RLJob{Data: write(t, rows), Parent: save(t, far), Out: filepath.Join(t.TempDir(), "w.json"), Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
+	job := RLJob{Data: write(t, rows), Parent: save(t, far), Start: true, Out: filepath.Join(t.TempDir(), "w.json"), Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
 	res, err := trainer().RL(t.Context(), job)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestBytesDoNotDependOnProcessors(t *testing.T) {
 		if _, err := trainer().DPO(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		r := RLJob{Data: t1dir, Parent: parent, Out: filepath.Join(dir, "r"), Version: 3, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
+		r := RLJob{Data: t1dir, Parent: parent, Start: true, Out: filepath.Join(dir, "r"), Version: 3, LearningRate: 0.1, Alpha: 0.5, Beta: 5}
 		if _, err := trainer().RL(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestRLRefusesBadRows(t *testing.T) {
 		})
 		c.spoil(&rows[i])
 		out := filepath.Join(t.TempDir(), "w.json")
-		_, err := trainer().RL(t.Context(), RLJob{Data: write(t, rows), Parent: parent, Out: out, Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5})
+		_, err := trainer().RL(t.Context(), RLJob{Data: write(t, rows), Parent: parent, Start: true, Out: out, Version: 1, LearningRate: 0.1, Alpha: 0.5, Beta: 5})
 		if quarry.KindOf(err) != c.kind || !strings.Contains(err.Error(), rows[i].ID) || quarry.HintOf(err) == "" {
 			t.Errorf("%s: %v, hint %q", name, err, quarry.HintOf(err))
 		}

@@ -42,8 +42,9 @@ type Params struct {
 //
 // Errors: KindInvalid for a task, session or parameter that cannot be run, or a weight version that is not a number;
 // KindCanceled when ctx ended; KindUnavailable for an aborted or failed generation (no attempt: run it again);
-// whatever else the engine gave, such as KindUnscorable. On KindCorrupt, a record that cannot be proven exact, the
-// episode up to that point is returned too, with Failure infra, for inspection; nothing may train on it.
+// whatever else the engine gave, such as KindUnscorable. On a request that the engine refuses (sglang.Refused), and on
+// KindCorrupt, a record that cannot be proven exact, the episode up to that point is returned too, with Failure infra:
+// nothing may train on it.
 func Run(ctx context.Context, eng Engine, sess *world.Session, task quarry.Task, p Params) (*quarry.Episode, error) {
 	l, err := start(eng, sess, task, p)
 	if err != nil {
@@ -51,9 +52,10 @@ func Run(ctx context.Context, eng Engine, sess *world.Session, task quarry.Task,
 	}
 	for l.ep.End == "" {
 		if err := l.turn(ctx); err != nil {
-			if quarry.KindOf(err) != quarry.KindCorrupt {
+			if quarry.KindOf(err) != quarry.KindCorrupt && !sglang.Refused(err) {
 				return nil, wrap(p, l.turns, err)
 			}
+			l.withdraw()
 			l.end(quarry.EndLLMError, quarry.FailInfra, err.Error())
 			return l.episode(), wrap(p, l.turns, err)
 		}
@@ -102,12 +104,11 @@ func start(eng Engine, sess *world.Session, task quarry.Task, p Params) (*loop, 
 		return nil, invalid(fmt.Sprintf("the prefix holds %d turns, the budget allows %d", l.turns, task.Budget.Turns),
 			"raise budget.turns: it counts the turns of the whole conversation")
 	}
-	if len(prompt) >= p.ContextLimit {
-		return nil, invalid(fmt.Sprintf("the prompt has %d tokens, the context limit is %d", len(prompt), p.ContextLimit),
-			"raise the context limit")
-	}
 	var err error
 	l.rec, err = tokens.NewRecorder(prompt)
+	if len(prompt) >= p.ContextLimit {
+		l.end(quarry.EndContextOverflow, quarry.FailPolicy, fmt.Sprintf("the prompt has %d tokens, the context limit is %d", len(prompt), p.ContextLimit))
+	}
 	return l, err
 }
 
@@ -149,6 +150,10 @@ func (l *loop) turn(ctx context.Context) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return canceled(ctx)
+	case sglang.TooLong(err):
+		l.withdraw()
+		l.end(quarry.EndContextOverflow, quarry.FailPolicy, err.Error())
+		return nil
 	case err != nil:
 		return err
 	case res.Finish.Type == tokens.FinishAbort:
@@ -232,6 +237,14 @@ func (l *loop) observe(ctx context.Context, ev quarry.ToolEvent, linked bool) er
 	}
 	l.ep.Messages = append(l.ep.Messages, msg)
 	return l.rec.Context(bridge)
+}
+
+// withdraw takes back the observation that the turn under way would have answered.
+func (l *loop) withdraw() {
+	l.rec.Withdraw()
+	if n := len(l.ep.Messages); len(l.rec.Thread().Turns) > 0 && l.ep.Messages[n-1].Role == tokens.RoleTool {
+		l.ep.Messages = l.ep.Messages[:n-1]
+	}
 }
 
 func (l *loop) end(why quarry.Termination, class quarry.FailureClass, msg string) {

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -345,7 +347,6 @@ func TestRefusesWhatCannotRun(t *testing.T) {
 		"no tokens":        func(t *quarry.Task, _ *Params) { t.Budget.NewTokens = 0 },
 		"session reused":   func(t *quarry.Task, _ *Params) { t.Budget.ToolCalls = 1 },
 		"context":          func(_ *quarry.Task, p *Params) { p.ContextLimit = 0 },
-		"prompt too big":   func(_ *quarry.Task, p *Params) { p.ContextLimit = 50 },
 		"temperature":      func(_ *quarry.Task, p *Params) { p.Temperature = -1 },
 		"kind":             func(t *quarry.Task, _ *Params) { t.Kind = "" },
 		"pivot, no prefix": func(t *quarry.Task, _ *Params) { t.Kind = quarry.TaskPivot },
@@ -364,6 +365,89 @@ func TestRefusesWhatCannotRun(t *testing.T) {
 		_, err := Run(t.Context(), eng, sess, task, p)
 		if quarry.KindOf(err) != quarry.KindInvalid || quarry.HintOf(err) == "" || len(eng.reqs) > 0 {
 			t.Errorf("%s: error %v after %d requests, want kind invalid with a hint before any", name, err, len(eng.reqs))
+		}
+	}
+}
+
+// refusing answers /generate with a status from the given request on.
+func refusing(t *testing.T, from int32, status int, body string) (Engine, *scripted) {
+	t.Helper()
+	inner := &scripted{texts: []string{search("Tarka"), search("Karel"), "<answer>x</answer>"}}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(srv.Close)
+	c := sglang.New(srv.URL, sglang.Options{Retries: -1})
+	t.Cleanup(c.Close)
+	n := int32(0)
+	return generate(func(ctx context.Context, req sglang.GenerateRequest) (*sglang.GenerateResult, error) {
+		if n++; n > from {
+			return c.Generate(ctx, req)
+		}
+		return inner.Generate(ctx, req)
+	}), inner
+}
+
+type generate func(context.Context, sglang.GenerateRequest) (*sglang.GenerateResult, error)
+
+func (g generate) Generate(ctx context.Context, req sglang.GenerateRequest) (*sglang.GenerateResult, error) {
+	return g(ctx, req)
+}
+
+// TestNoRoomInTheContext: what does not fit, by the limit given or by the engine's own, ends this episode and is no
+// error; the record stays whole.
+func TestNoRoomInTheContext(t *testing.T) {
+	const (
+		long  = `{"error":{"message":"The input (9000 tokens) is longer than the model's context length (8192 tokens)."}}`
+		count = `{"error":{"message":"Requested token count exceeds the model's maximum context length of 8192 tokens."}}`
+	)
+	for _, c := range []struct {
+		name   string
+		limit  int
+		turns  int32
+		status int
+		body   string
+	}{
+		{"the limit given", 50, 0, 0, ""},
+		{"the engine's, first turn", 8192, 0, 400, long},
+		{"the engine's, a later turn", 8192, 2, 400, count},
+		{"a body too large", 8192, 1, 413, "nginx"},
+	} {
+		eng, inner := refusing(t, c.turns, c.status, c.body)
+		task, p := fullTask(), params()
+		p.ContextLimit = c.limit
+		ep := run(t, eng, task, p) // checks the record
+		if ep.End != quarry.EndContextOverflow || ep.Failure != quarry.FailPolicy || ep.FailureMsg == "" || ep.Answered ||
+			len(ep.Thread.Turns) != int(c.turns) || len(inner.reqs) != int(c.turns) || len(ep.ToolEvents()) != int(c.turns) {
+			t.Errorf("%s: ended %q, failure %q %q after %d turns", c.name, ep.End, ep.Failure, ep.FailureMsg, len(ep.Thread.Turns))
+		}
+	}
+}
+
+// TestRefusedRequest: any other refusal is an error that says so, with the episode so far, which nothing may judge.
+func TestRefusedRequest(t *testing.T) {
+	for _, turns := range []int32{0, 1} {
+		for _, status := range []int{400, 422} {
+			eng, _ := refusing(t, turns, status, `{"detail":"no such field"}`)
+			task := fullTask()
+			ep, err := Run(t.Context(), eng, world.NewSession(shelf(), task), task, params())
+			if !sglang.Refused(err) || quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), "episode e1 turn") {
+				t.Fatalf("%d: error %v", status, err)
+			}
+			if ep == nil || ep.End != quarry.EndLLMError || ep.Failure != quarry.FailInfra || len(ep.Thread.Turns) != int(turns) {
+				t.Fatalf("%d: episode %+v", status, ep)
+			}
+			if err := CheckEpisode(ep); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, status := range []int{401, 403, 404} { // not the request's fault: no other would fare better
+			eng, _ := refusing(t, turns, status, "")
+			task := fullTask()
+			if ep, err := Run(t.Context(), eng, world.NewSession(shelf(), task), task, params()); ep != nil || err == nil || sglang.Refused(err) {
+				t.Errorf("%d: episode %v, error %v", status, ep, err)
+			}
 		}
 	}
 }

@@ -235,7 +235,7 @@ func (e *enumeration) describe(ro role, norm string, v *view) []uint16 {
 		f.title.id(r, inv, b2i(v.m.Title)), f.first.id(r, inv, b2i(v.m.First)),
 		f.shape.id(r, want, int(v.m.Shape)), f.before.id(r, want, v.m.Before),
 		f.joint.id(r, b2i(v.withPrev)<<2|b2i(near)<<1|b2i(ph.Want.Fits(v.m.Shape))),
-		f.phHead.id(min(ph.ID, maxPhrases-1), v.m.Head), f.head.id(r, want, v.m.Head), f.form.id(r, int(v.m.Form)),
+		f.phHead.id(ph.ID, v.m.Head), f.head.id(r, want, v.m.Head), f.form.id(r, int(v.m.Form)),
 		f.cueIn.id(r, b2i(cueInside(ph, norm))), f.best.id(r, b2i(v.best)), f.nearCue.id(r, v.nearCue), f.nearPrev.id(r, v.nearPrev), f.chain.id(r, want, v.m.Chain))
 	if ro == roleSearch && e.step+1 < len(e.c.plan.Steps) {
 		fs = append(fs, f.from.id(int(e.c.plan.Steps[e.step+1].From), int(v.m.Shape)))

@@ -30,7 +30,7 @@ func (b block) id(ix ...int) uint16 {
 	return uint16(b.base + v)
 }
 
-// blocks is the feature set "pocket/1". Names in brackets are indices: what each stands for is said in the comments.
+// blocks is the feature set "pocket/2". Names in brackets are indices: what each stands for is said in the comments.
 type blocks struct {
 	act       block // action x searches done against steps of the plan
 	which     block // which step's words the query adds, against the next step
@@ -53,7 +53,7 @@ type blocks struct {
 	prevDist  block // role x distance to the last query's name
 	joint     block // role x (with last name, near a cue, shape fits)
 	head      block // role x wanted kind x head noun
-	phHead    block // phrase x head noun
+	phHead    block // phrase by its pattern x head noun
 	form      block // role x form
 	cueIn     block // role x a cue word inside the name
 	best      block // role x in the best passage
@@ -65,9 +65,9 @@ type blocks struct {
 	names     []string
 }
 
-const maxPhrases = 160
-
-func newBlocks() *blocks {
+// newBlocks lays the features out. Those of a phrase are named by its pattern: weights hold by name, so neither the
+// order of the lexicon's table nor a new line in it gives a phrase the weights of another.
+func newBlocks(lex *english.Lexicon) *blocks {
 	b := &blocks{}
 	add := func(name string, dims ...int) block {
 		n := 1
@@ -102,7 +102,16 @@ func newBlocks() *blocks {
 	b.prevDist = add("last_name_distance", r, 6)
 	b.joint = add("joint", r, 8)
 	b.head = add("kind_head", r, k, h)
-	b.phHead = add("phrase_head", maxPhrases, h)
+	b.phHead = block{len(b.names), []int{len(lex.Phrases) + 1, h}}
+	for i := range len(lex.Phrases) + 1 {
+		pattern := "unknown wording"
+		if i < len(lex.Phrases) {
+			pattern = lex.Phrases[i].Pattern
+		}
+		for j := range h {
+			b.names = append(b.names, fmt.Sprintf("phrase_head[%s][%d]", pattern, j))
+		}
+	}
 	b.form = add("form", r, int(english.NForm))
 	b.cueIn = add("cue_inside", r, 2)
 	b.best = add("in_best_passage", r, 2)
@@ -115,7 +124,7 @@ func newBlocks() *blocks {
 }
 
 // FeatureSetName names the features this version of the policy scores with; weights of another set are refused.
-const FeatureSetName = "pocket/1"
+const FeatureSetName = "pocket/2"
 
 // Features returns the policy's feature set.
 func (r *Reader) Features() FeatureSet { return FeatureSet{Name: FeatureSetName, Names: r.f.names} }

@@ -18,8 +18,10 @@ type Reader struct {
 }
 
 // NewReader makes a Reader; it is safe for concurrent use.
-func NewReader() *Reader {
-	return &Reader{lex: english.Load(), f: newBlocks(), passages: map[string]*passage{}}
+func NewReader() *Reader { return newReader(english.Load()) }
+
+func newReader(lex *english.Lexicon) *Reader {
+	return &Reader{lex: lex, f: newBlocks(lex), passages: map[string]*passage{}}
 }
 
 const maxPassages = 20000
@@ -105,7 +107,7 @@ func (r *Reader) read(ids []int32) (*conversation, error) {
 
 // plan reads the question; an unknown wording becomes one step asked with the question's own content words.
 func (r *Reader) plan(text string) (english.Plan, []english.Name) {
-	if p, ok := r.lex.Read(text); ok {
+	if p, ok := r.lex.ReadLoosely(text); ok {
 		return p, nil
 	}
 	ms := english.Names(text)

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	quarry "github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/kg/english"
 	"github.com/quarry-rl/quarry/rollout/tokens"
 )
 
@@ -206,6 +208,38 @@ func TestGoldenCandidates(t *testing.T) {
 
 // A context is all that is read: two readers agree, a reader that has seen other conversations too, and the guesses
 // add answers and change nothing else.
+// TestPhraseOrderMeansNothing: with the lines of phrases.tsv in another order every candidate has the same features by
+// name, so weights mean the same.
+func TestPhraseOrderMeansNothing(t *testing.T) {
+	lex := english.Load()
+	rng := rand.New(rand.NewPCG(3, 5))
+	rng.Shuffle(len(lex.Phrases), func(i, j int) { lex.Phrases[i], lex.Phrases[j] = lex.Phrases[j], lex.Phrases[i] })
+	for i, ph := range lex.Phrases {
+		ph.ID = i
+	}
+	a, b := NewReader(), newReader(lex)
+	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
+	if d := cmp.Diff(sorted(a.Features().Names), sorted(b.Features().Names)); d != "" {
+		t.Errorf("the features differ:\n%s", d)
+	}
+	phrases := 0
+	for _, k := range []*talk{born(), ask("Which thing does Xan Oto own?").search("Xan Oto does own", 2, "Xan Oto", "Xan Oto owns Red Sky .")} {
+		ca, cb := enumerate(t, a, k), enumerate(t, b, k)
+		for _, c := range ca.Candidates {
+			want, got := names(a, c.Features), names(b, candidate(cb, string(c.Text)))
+			if d := cmp.Diff(sorted(want), sorted(got)); d != "" {
+				t.Errorf("%s: features by name differ:\n%s", c.Text, d)
+			}
+			for _, n := range want {
+				phrases += strings.Count(n, "phrase_head")
+			}
+		}
+	}
+	if phrases == 0 {
+		t.Error("no candidate has a feature of a phrase: nothing is tested")
+	}
+}
+
 func TestEnumerateIsAFunctionOfItsInput(t *testing.T) {
 	used := NewReader()
 	for _, k := range []*talk{ask(oneStep), born().add("user", `See "Elsewhere".`)} {

@@ -106,7 +106,7 @@ func TestScoresAreChecked(t *testing.T) {
 		c := answer(t, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(strings.Replace(body, k.from, k.to, 1)))
 		})
-		lp, err := c.Score(t.Context(), []int32{7, 8, 9}, 2)
+		lp, err := c.ScoreAtT1(t.Context(), []int32{7, 8, 9}, 2)
 		if quarry.KindOf(err) != k.kind || err == nil && !cmp.Equal(lp, []float64{-1.5}) {
 			t.Errorf("%q -> %q: %v, %v", k.from, k.to, lp, err)
 		}

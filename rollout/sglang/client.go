@@ -172,9 +172,10 @@ func (c *Client) lost(ctx context.Context, path string, err error) error {
 
 // statusError turns an error status and any of SGLang's error bodies into an error.
 func (c *Client) statusError(path string, status int, body []byte) error {
-	e := &quarry.Error{Op: "engine " + path, Subject: c.base, Kind: quarry.KindInvalid, Msg: fmt.Sprintf("HTTP %d: %s", status, errorText(body))}
+	text := errorText(body)
+	e := &quarry.Error{Op: "engine " + path, Subject: c.base, Kind: quarry.KindInvalid, Err: &refusal{status, text}}
 	switch {
-	case status == http.StatusBadRequest && strings.Contains(e.Msg, "unscorable"):
+	case status == http.StatusBadRequest && strings.Contains(text, "unscorable"):
 		e.Kind = quarry.KindUnscorable
 		e.Hint = "the tokens lie outside the policy's support for this context"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -182,6 +183,8 @@ func (c *Client) statusError(path string, status int, body []byte) error {
 	case status == http.StatusNotFound:
 		e.Kind = quarry.KindNotFound
 		e.Hint = "the server has no such route: is this an SGLang worker, not a router?"
+	case status == http.StatusRequestEntityTooLarge:
+		e.Hint = "the request is larger than the engine, or a proxy before it, takes"
 	case status == http.StatusTooManyRequests || status >= 500:
 		e.Kind = quarry.KindUnavailable
 		e.Hint = "the engine is overloaded or failing: see its log"
@@ -190,6 +193,38 @@ func (c *Client) statusError(path string, status int, body []byte) error {
 		e.Hint = "something between here and the engine answers in its place: check the URL"
 	}
 	return e
+}
+
+// refusal is what a server says instead of an answer.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("HTTP %d: %s", r.status, r.text) }
+
+// Refused says whether a server refused a request for what that request holds (400, 413, 422): the same one never
+// succeeds, and another may.
+func Refused(err error) bool {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	switch r.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// TooLong says whether a server refused a request because its context does not hold the prompt and what was to follow.
+func TooLong(err error) bool {
+	var r *refusal
+	if !Refused(err) || !errors.As(err, &r) {
+		return false
+	}
+	return r.status == http.StatusRequestEntityTooLarge || strings.Contains(r.text, "longer than the model's context length") ||
+		strings.Contains(r.text, "exceeds the model's maximum context length")
 }
 
 // errorText finds the message in {"message"}, {"error":{"message"}}, {"error":"..."} and {"detail"}.

@@ -24,6 +24,7 @@ const (
 // ModelInfo is what a server says about its model.
 type ModelInfo struct {
 	ModelPath     string   `json:"model_path"`
+	TokenizerPath string   `json:"tokenizer_path"` // of the start: updates of the weights do not change it
 	WeightVersion string   `json:"weight_version"`
 	ModelType     string   `json:"model_type"`
 	Architectures []string `json:"architectures"`

@@ -133,10 +133,11 @@ func (c *Client) Generate(ctx context.Context, r GenerateRequest) (*GenerateResu
 	return res, nil
 }
 
-// Score returns the log-probability at temperature 1 of each of ids[from:], given what stands before it. The pocket
+// ScoreAtT1 returns the log-probability of each of ids[from:], given what stands before it, at temperature 1 whatever
+// they were sampled at: a server's input log-probabilities know no other. The pocket
 // engine scores the last assistant turn only: from must be where its content begins. Errors are those of Generate, and
 // KindUnscorable when the tokens lie outside the policy's support.
-func (c *Client) Score(ctx context.Context, ids []int32, from int) ([]float64, error) {
+func (c *Client) ScoreAtT1(ctx context.Context, ids []int32, from int) ([]float64, error) {
 	if from < 1 || from > len(ids) {
 		return nil, &quarry.Error{Op: "score", Kind: quarry.KindInvalid,
 			Msg: fmt.Sprintf("from is %d, expected 1 to %d: the first id has nothing to be conditioned on", from, len(ids))}

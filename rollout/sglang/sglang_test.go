@@ -106,7 +106,7 @@ func TestGenerateAndScoreAgree(t *testing.T) {
 		if d := cmp.Diff(r.Logprobs, again.Logprobs); d != "" || !cmp.Equal(r.OutputIDs, again.OutputIDs) {
 			t.Fatalf("one seed, two answers: %s", d)
 		}
-		scored, err := c.Score(t.Context(), append(append([]int32{}, ids...), r.OutputIDs...), len(ids))
+		scored, err := c.ScoreAtT1(t.Context(), append(append([]int32{}, ids...), r.OutputIDs...), len(ids))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestGenerateAndScoreAgree(t *testing.T) {
 			t.Fatal(cmp.Diff(want, warm.Logprobs))
 		}
 	}
-	if got, err := c.Score(t.Context(), ids, len(ids)); err != nil || len(got) != 0 {
+	if got, err := c.ScoreAtT1(t.Context(), ids, len(ids)); err != nil || len(got) != 0 {
 		t.Errorf("scoring nothing: %v, %v", got, err)
 	}
 }
@@ -304,7 +304,7 @@ func TestRefusals(t *testing.T) {
 		_, err := c.Generate(t.Context(), sglang.GenerateRequest{InputIDs: ids, MaxNewTokens: n, Temperature: temperature})
 		return err
 	}
-	score := func(ids []int32, from int) error { _, err := c.Score(t.Context(), ids, from); return err }
+	score := func(ids []int32, from int) error { _, err := c.ScoreAtT1(t.Context(), ids, from); return err }
 	for name, k := range map[string]struct {
 		err  error
 		kind quarry.Kind

@@ -132,6 +132,16 @@ func (r *Recorder) Context(ids []int32) error {
 	return r.appendMasked(ids)
 }
 
+// Withdraw takes back the context after the last turn: no turn was sampled for it.
+func (r *Recorder) Withdraw() {
+	t := &r.thread
+	n := t.PromptLen
+	if k := len(t.Turns); k > 0 {
+		n = t.Turns[k-1].End
+	}
+	t.IDs, t.Mask, t.Logprobs, t.Versions, r.sent = t.IDs[:n], t.Mask[:n], t.Logprobs[:n], t.Versions[:n], nil
+}
+
 func (r *Recorder) appendMasked(ids []int32) error {
 	if !EndsOpen(ids) {
 		return corrupt(len(r.thread.Turns), "the context does not end in <|im_start|>assistant\\n")

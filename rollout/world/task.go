@@ -25,12 +25,6 @@ type TaskOptions struct {
 	ClosedBook bool          // no tools at all: what the policy knows by heart; ToolCalls counts as 0
 }
 
-// DefaultBudget is one that lets a question of the given number of hops be searched hop by hop with two searches to
-// spare, and be answered: hops+2 calls, one turn more, 512 new tokens a turn.
-func DefaultBudget(hops int) quarry.Budget {
-	return quarry.Budget{Turns: hops + 3, ToolCalls: hops + 2, NewTokens: 512}
-}
-
 // BuildTask turns a question into a full task. The system message says what the agent does; the user message is the
 // question's text verbatim. Nothing else of the question enters the task but its id. The task's id is made of the
 // question's id, the variant and the budget, so equal ids mean equal tasks.

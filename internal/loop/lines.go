@@ -1,0 +1,91 @@
+package loop
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
+)
+
+// Versions of the files of one JSON object a line: each line begins with it as "schema". A line of a newer version is
+// refused; there are no older ones.
+const (
+	EpisodeSchema = 1 // episodes, docs/formats/episodes.md
+	TaskSchema    = 1 // continuation tasks, docs/formats/tasks.md
+	LedgerSchema  = 1 // the ledgers of synth and filter, docs/formats/ledger.md and filter-ledger.md
+	noSchema      = 0 // lines whose version stands elsewhere
+)
+
+// writeLines writes one JSON object a line, atomically.
+func writeLines[T any](path string, schema int, rows []T) error {
+	head := "{"
+	if schema != noSchema {
+		head = `{"schema":` + strconv.Itoa(schema) + ","
+	}
+	var out, line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	for i := range rows {
+		line.Reset()
+		if err := enc.Encode(&rows[i]); err != nil {
+			return &quarry.Error{Op: "write", Kind: quarry.KindInternal, Subject: path, Err: err}
+		}
+		out.WriteString(head)
+		out.Write(line.Bytes()[1:])
+	}
+	return atomicfile.WriteFile(path, out.Bytes())
+}
+
+// readLines reads what writeLines wrote; a bad line is named.
+func readLines[T any](path string, schema int) ([]T, error) {
+	f, err := atomicfile.Open("read", path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []T
+	r := bufio.NewReaderSize(f, 1<<20)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			v, derr := readLine[T](line, schema)
+			if derr != nil {
+				derr.Op, derr.Subject = "read", fileLine(path, n)
+				return nil, derr
+			}
+			out = append(out, v)
+		}
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, &quarry.Error{Op: "read", Kind: quarry.KindUnavailable, Subject: path, Err: err}
+		}
+	}
+}
+
+func readLine[T any](line []byte, schema int) (v T, bad *quarry.Error) {
+	var head struct {
+		Schema int `json:"schema"`
+	}
+	err := json.Unmarshal(line, &head)
+	switch {
+	case err == nil && head.Schema > schema && schema != noSchema:
+		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: fmt.Sprintf("schema %d, this quarry reads up to %d", head.Schema, schema), Hint: "use the quarry that wrote it, or write it anew with this one"}
+	case err == nil && head.Schema < schema:
+		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: fmt.Sprintf("no \"schema\" from 1 to %d: not the expected JSON object", schema), Hint: "is it another file, or edited? write it anew"}
+	case err == nil:
+		err = json.Unmarshal(line, &v)
+	}
+	if err != nil {
+		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: "not the expected JSON object", Err: err, Hint: "was the file cut off or edited? write it anew"}
+	}
+	return v, nil
+}
+
+func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) }
