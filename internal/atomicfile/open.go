@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -33,6 +34,20 @@ func Open(op, path string) (*os.File, error) {
 		e.Kind, e.Hint = quarry.KindUnavailable, "check that it is a file that can be read"
 	}
 	return nil, e
+}
+
+// ReadFile is Open and reading all of it.
+func ReadFile(op, path string) ([]byte, error) {
+	f, err := Open(op, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindUnavailable, Subject: path, Err: err, Hint: "check the disk and that nothing else writes the file"}
+	}
+	return data, nil
 }
 
 func what(m fs.FileMode) string {

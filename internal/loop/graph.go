@@ -27,7 +27,7 @@ func BuildGraph(src, out string) (*kg.Graph, kg.Stats, error) {
 		return nil, kg.Stats{}, &quarry.Error{Op: "kg build", Kind: quarry.KindUnavailable, Subject: out, Err: err, Hint: "choose a folder that can be written"}
 	}
 	for _, name := range kg.Files() {
-		data, err := os.ReadFile(filepath.Join(src, name))
+		data, err := atomicfile.ReadFile("kg build", filepath.Join(src, name))
 		if err == nil {
 			err = atomicfile.WriteFile(filepath.Join(out, name), data)
 		}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
@@ -21,7 +24,10 @@ const (
 	noSchema      = 0 // lines whose version stands elsewhere
 )
 
-// writeLines writes one JSON object a line, atomically.
+// zst ends the names of files of lines that are kept compressed.
+const zst = ".zst"
+
+// writeLines writes one JSON object a line, atomically; compressed when the name ends in .zst.
 func writeLines[T any](path string, schema int, rows []T) error {
 	head := "{"
 	if schema != noSchema {
@@ -38,7 +44,15 @@ func writeLines[T any](path string, schema int, rows []T) error {
 		out.WriteString(head)
 		out.Write(line.Bytes()[1:])
 	}
-	return atomicfile.WriteFile(path, out.Bytes())
+	data := out.Bytes()
+	if strings.HasSuffix(path, zst) {
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // one thread: the same bytes each time
+		if err != nil {
+			return &quarry.Error{Op: "write", Kind: quarry.KindInternal, Subject: path, Err: err}
+		}
+		data = z.EncodeAll(data, nil)
+	}
+	return atomicfile.WriteFile(path, data)
 }
 
 // readLines reads what writeLines wrote; a bad line is named.
@@ -48,8 +62,17 @@ func readLines[T any](path string, schema int) ([]T, error) {
 		return nil, err
 	}
 	defer f.Close()
+	var in io.Reader = f
+	if strings.HasSuffix(path, zst) {
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, &quarry.Error{Op: "read", Kind: quarry.KindInternal, Subject: path, Err: err}
+		}
+		defer z.Close()
+		in = z
+	}
 	var out []T
-	r := bufio.NewReaderSize(f, 1<<20)
+	r := bufio.NewReaderSize(in, 1<<20)
 	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -64,7 +87,7 @@ func readLines[T any](path string, schema int) ([]T, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, &quarry.Error{Op: "read", Kind: quarry.KindUnavailable, Subject: path, Err: err}
+			return nil, &quarry.Error{Op: "read", Kind: quarry.KindUnavailable, Subject: fileLine(path, n), Err: err, Hint: "is the file cut off? write it anew"}
 		}
 	}
 }
@@ -78,7 +101,7 @@ func readLine[T any](line []byte, schema int) (v T, bad *quarry.Error) {
 	case err == nil && head.Schema > schema && schema != noSchema:
 		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: fmt.Sprintf("schema %d, this quarry reads up to %d", head.Schema, schema), Hint: "use the quarry that wrote it, or write it anew with this one"}
 	case err == nil && head.Schema < schema:
-		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: fmt.Sprintf("no \"schema\" from 1 to %d: not the expected JSON object", schema), Hint: "is it another file, or edited? write it anew"}
+		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: fmt.Sprintf("%s, expected a JSON object with \"schema\": %d", found(head.Schema), schema), Hint: "is it another file, or edited? write it anew"}
 	case err == nil:
 		err = json.Unmarshal(line, &v)
 	}
@@ -86,6 +109,13 @@ func readLine[T any](line []byte, schema int) (v T, bad *quarry.Error) {
 		return v, &quarry.Error{Kind: quarry.KindInvalid, Msg: "not the expected JSON object", Err: err, Hint: "was the file cut off or edited? write it anew"}
 	}
 	return v, nil
+}
+
+func found(schema int) string {
+	if schema == 0 {
+		return "no \"schema\""
+	}
+	return fmt.Sprintf("schema %d", schema)
 }
 
 func fileLine(path string, n int) string { return fmt.Sprintf("%s:%d", path, n) }

@@ -37,13 +37,40 @@ func TestLinesCarryTheirVersion(t *testing.T) {
 	}
 }
 
+func TestCompressedLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "failed.jsonl.zst")
+	want := []synth.Entry{{Hops: 2, State: synth.StateRejected, Reason: strings.Repeat("long ", 1000)}, {Hops: 3, State: synth.StateAccepted, ID: "q"}}
+	if err := writeLines(path, LedgerSchema, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readLines[synth.Entry](path, LedgerSchema)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("read back: %v\n%s", err, d)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > 1000 {
+		t.Errorf("%d bytes of a line that says one word 1,000 times", len(data))
+	}
+	for cut := range data {
+		if err := os.WriteFile(path, data[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if rows, err := readLines[synth.Entry](path, LedgerSchema); cut > 0 && (err == nil || quarry.HintOf(err) == "" || rows != nil) {
+			t.Fatalf("cut at %d of %d bytes: %d rows, %v", cut, len(data), len(rows), err)
+		}
+	}
+}
+
 func TestLinesOfAnotherVersion(t *testing.T) {
 	const good = `{"schema":1,"hops":2}` + "\n"
 	for _, tc := range []struct{ text, at, says string }{
 		{good + `{"schema":2,"hops":{"new":"form"}}`, ":2", "schema 2, this quarry reads up to 1"},
-		{good + "\n" + `{"hops":2}`, ":3", `no "schema" from 1 to 1`},
+		{good + "\n" + `{"hops":2}`, ":3", `no "schema", expected a JSON object with "schema": 1`},
 		{`{"schema":0,"hops":2}`, ":1", `no "schema"`},
-		{`{"schema":-1}`, ":1", `no "schema"`},
+		{`{"schema":-1}`, ":1", `schema -1, expected`},
 		{`{"schema":"1"}`, ":1", "not the expected JSON object"},
 		{`null`, ":1", `no "schema"`},
 		{`[]`, ":1", "not the expected JSON object"},

@@ -98,7 +98,7 @@ func (e *Env) Pivot(ctx context.Context, rlDir string, rl RLFacts, kept, out str
 	}
 	var failed []*quarry.Episode
 	for _, s := range rl.Steps {
-		eps, err := readLines[*quarry.Episode](filepath.Join(rlDir, "failed", fmt.Sprintf("batch-%04d.jsonl", s.Step)), EpisodeSchema)
+		eps, err := readLines[*quarry.Episode](filepath.Join(rlDir, "failed", fmt.Sprintf("batch-%04d.jsonl"+zst, s.Step)), EpisodeSchema)
 		if err != nil {
 			return PivotFacts{}, err
 		}

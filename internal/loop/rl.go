@@ -265,7 +265,7 @@ func (e *Env) step(ctx context.Context, r RLRun, live *rollout.Live, m Model, sc
 	if err != nil {
 		return rec, err
 	}
-	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl", step)), EpisodeSchema, st.failed()); err != nil {
+	if err := writeLines(filepath.Join(r.Dir, "failed", fmt.Sprintf("batch-%04d.jsonl"+zst, step)), EpisodeSchema, st.failed()); err != nil {
 		return rec, err
 	}
 	next, change := schedule.Observe(*sched, step, rec.Rates)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -147,9 +146,9 @@ func (e *Env) DPO(ctx context.Context, kept, parent, out string) (DPOFacts, erro
 }
 
 func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
+	data, err := atomicfile.ReadFile("copy", from)
 	if err != nil {
-		return &quarry.Error{Op: "copy", Kind: quarry.KindUnavailable, Subject: from, Err: err}
+		return err
 	}
 	return atomicfile.WriteFile(to, data)
 }

@@ -2,10 +2,7 @@ package pocket
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
@@ -39,9 +36,9 @@ type stepKey struct {
 	Beta         float64 `json:"beta"`
 }
 
-// readState reads a state file; fs.ErrNotExist when there is none, otherwise the errors of parseState.
+// readState reads a state file. Errors: those of atomicfile.ReadFile and of parseState.
 func readState(path string) (stepState, error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.ReadFile("read optimiser state", path)
 	if err != nil {
 		return stepState{}, err
 	}
@@ -74,7 +71,7 @@ func parseState(data []byte) (stepState, error) {
 func loadAdam(job RLJob, digest string, n int) (*adam, error) {
 	path := StatePath(job.Parent)
 	s, err := readState(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if quarry.KindOf(err) == quarry.KindNotFound {
 		if job.Start {
 			return newAdam(n), nil
 		}
@@ -88,7 +85,7 @@ func loadAdam(job RLJob, digest string, n int) (*adam, error) {
 	if s.Weights != digest || len(s.Adam.M) != n {
 		return nil, &quarry.Error{Op: "read optimiser state", Kind: quarry.KindCorrupt, Subject: path,
 			Msg:  fmt.Sprintf("it belongs to weights %.19s, not to %.19s of %d features beside it", s.Weights, digest, n),
-			Hint: "train the weights beside it again, or remove the state to start the optimiser afresh"}
+			Hint: "train the weights beside it again"}
 	}
 	return s.Adam, nil
 }

@@ -11,10 +11,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/datasets"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 	engine "github.com/quarry-rl/quarry/rollout/pocket"
 )
 
@@ -54,9 +54,9 @@ func child(parent *engine.Weights, digest string, version int) *engine.Weights {
 }
 
 func fileDigest(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.ReadFile("train", path)
 	if err != nil {
-		return "", &quarry.Error{Op: "train", Kind: quarry.KindNotFound, Subject: path, Err: err}
+		return "", err
 	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil

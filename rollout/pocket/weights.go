@@ -5,12 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"unicode/utf8"
 
@@ -62,12 +59,12 @@ func LoadWeights(path string, set FeatureSet) (*Weights, error) {
 	fail := func(kind quarry.Kind, hint, format string, args ...any) error {
 		return &quarry.Error{Op: "load weights", Kind: kind, Subject: path, Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := atomicfile.ReadFile("load weights", path)
+	if quarry.KindOf(err) == quarry.KindNotFound {
 		return nil, fail(quarry.KindNotFound, "train weights first or check the path", "no such weights file")
 	}
 	if err != nil {
-		return nil, &quarry.Error{Op: "load weights", Kind: quarry.KindInvalid, Subject: path, Err: err}
+		return nil, err
 	}
 	// The schema is read alone first: a newer file may hold fields this version does not know.
 	var head struct {
