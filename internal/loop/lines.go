@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -57,20 +58,11 @@ func writeLines[T any](path string, schema int, rows []T) error {
 
 // readLines reads what writeLines wrote; a bad line is named.
 func readLines[T any](path string, schema int) ([]T, error) {
-	f, err := atomicfile.Open("read", path)
+	in, err := openLines(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(path, zst) {
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, &quarry.Error{Op: "read", Kind: quarry.KindInternal, Subject: path, Err: err}
-		}
-		defer z.Close()
-		in = z
-	}
+	defer in.Close()
 	var out []T
 	r := bufio.NewReaderSize(in, 1<<20)
 	for n := 1; ; n++ {
@@ -90,6 +82,30 @@ func readLines[T any](path string, schema int) ([]T, error) {
 			return nil, &quarry.Error{Op: "read", Kind: quarry.KindUnavailable, Subject: fileLine(path, n), Err: err, Hint: "is the file cut off? write it anew"}
 		}
 	}
+}
+
+// openLines opens a file of lines, plain or compressed.
+func openLines(path string) (io.ReadCloser, error) {
+	f, err := atomicfile.Open("read", path)
+	if err != nil || !strings.HasSuffix(path, zst) {
+		return f, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		f.Close()
+		return nil, &quarry.Error{Op: "read", Kind: quarry.KindInternal, Subject: path, Err: err}
+	}
+	return lines{z, f}, nil
+}
+
+type lines struct {
+	*zstd.Decoder
+	file *os.File
+}
+
+func (l lines) Close() error {
+	l.Decoder.Close()
+	return l.file.Close()
 }
 
 func readLine[T any](line []byte, schema int) (v T, bad *quarry.Error) {

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,9 +99,13 @@ func TestLinesOfAnotherVersion(t *testing.T) {
 
 // Every file of lines that the shared run wrote is readable by its version, and so is the graph folder's.
 func TestFilesOfARunCarryTheirVersion(t *testing.T) {
-	for stage, file := range map[string]string{"synth": LedgerFile, "filter": FilterLedgerFile, "pivot": TasksFile, "rl": filepath.Join("failed", "batch-0001.jsonl"), "kg": StatsFile} {
-		data, err := os.ReadFile(filepath.Join(shared(t, stage), file))
+	for stage, file := range map[string]string{"synth": LedgerFile, "filter": FilterLedgerFile, "pivot": TasksFile, "rl": filepath.Join("failed", "batch-0001.jsonl"+zst), "kg": StatsFile} {
+		in, err := openLines(filepath.Join(shared(t, stage), file))
 		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(in)
+		if err := errors.Join(err, in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		first := strings.Join(strings.Fields(string(data[:min(len(data), 40)])), "")
