@@ -31,7 +31,8 @@ type Builder struct {
 	document []documentRow
 	ends     []uint32 // of each sentence in its document's text
 	aliases  pairs
-	repack   int // number of aliases at which doubles are dropped
+	mentions pairs // entities and the documents that name them
+	repack   int   // number of aliases at which doubles are dropped
 
 	edges   list[csr.Edge] // as they came
 	cites   list[cite]     // by statement
@@ -159,9 +160,16 @@ func (b *Builder) addEntity(e *Entity) error {
 	for _, a := range e.Aliases {
 		aliases = append(aliases, in.put(b.strs, a))
 	}
+	docs := make([]uint32, 0, len(e.Docs))
+	for _, d := range e.Docs {
+		docs = append(docs, in.id(b.docs, d))
+	}
 	v := in.id(b.ents, e.ID)
 	if in.bad != "" {
-		return refuse("entity "+cut(e.ID), in.bad, "id, name, aliases, type and description are UTF-8, the id is not empty")
+		return refuse("entity "+cut(e.ID), in.bad, "id, name, aliases, type, description and documents are UTF-8, ids are not empty")
+	}
+	for _, d := range docs {
+		b.mentions = append(b.mentions, pair{v, d})
 	}
 	b.entity = grow(b.entity, int(v))
 	have := &b.entity[v]

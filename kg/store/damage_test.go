@@ -198,6 +198,8 @@ func TestFsckNamesThePlace(t *testing.T) {
 		{"ent.name", 0, 99, "section ent.name, item 0: 99, expected below 22"},
 		{"ent.name.num", 0, 3, "section ent.name.num, item 0: 8 items do not lead to their texts, from this one on; expected 8 items"},
 		{"ent.alias", 0, 99, "section ent.alias, item 0: 99, expected below 22"},
+		{"ent.doc", 4, 99, "section ent.doc, item 1: 99, expected below 3"},
+		{"ent.doc", 4, 0, "section ent.doc, item 1: 0 after 1 in one list"},
 		{"ent.type", 0, 99, "section ent.type, item 0: 99, expected below 4"},
 		{"rel.label", 0, 99, "section rel.label, item 0: 99, expected below 22"},
 		{"doc.first", 4, 99, "section doc.first, item 2: 3 after 99"},

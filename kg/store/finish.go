@@ -205,7 +205,13 @@ func (b *Builder) labels(a *arrays) error {
 	if len(kept) > 0 {
 		a.aliasOff, a.alias = kept.rows(n, b.strs.len())
 	}
-	b.aliases, b.entity = nil, nil
+	if len(b.mentions) > 0 {
+		a.mentionOff, a.mention = b.mentions.rows(n, b.docs.len())
+		for v := range n {
+			slices.Sort(a.mention[a.mentionOff[v]:a.mentionOff[v+1]])
+		}
+	}
+	b.aliases, b.mentions, b.entity = nil, nil, nil
 	n = b.rels.len()
 	a.relLabel = project(b.relation, n, func(r relationRow) uint32 { return r.label })
 	a.relZH = project(b.relation, n, func(r relationRow) uint32 { return r.zh })

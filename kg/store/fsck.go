@@ -147,6 +147,19 @@ func (c *checker) references() {
 	}
 	c.below("ent.type", g.entType, g.Types())
 	ascending(c, "ent.alias.off", g.aliasOff)
+	c.below("ent.doc", g.mention, g.documents())
+	ascending(c, "ent.doc.off", g.mentionOff)
+	if !c.sound("ent.doc.off") {
+		return
+	}
+	for v := range uint32(max(len(g.mentionOff)-1, 0)) {
+		docs := row(g.mentionOff, g.mention, v)
+		for i := 1; i < len(docs); i++ {
+			if docs[i] <= docs[i-1] {
+				c.fault("ent.doc", item(int(g.mentionOff[v])+i), "%d after %d in one list", docs[i], docs[i-1])
+			}
+		}
+	}
 }
 
 // ids checks that every entity, relation and document has an id of its own and is found by it.

@@ -68,7 +68,11 @@ func (g *Graph) Named(e uint32) quarry.Named {
 
 // Entity is all the graph says about e.
 func (g *Graph) Entity(e uint32) Entity {
-	return Entity{ID: g.ID(e), Name: g.Name(e), NameZH: g.NameZH(e), Aliases: g.Aliases(e), Type: g.Type(e), Description: g.Description(e)}
+	ent := Entity{ID: g.ID(e), Name: g.Name(e), NameZH: g.NameZH(e), Aliases: g.Aliases(e), Type: g.Type(e), Description: g.Description(e)}
+	for _, d := range row(g.mentionOff, g.mention, e) {
+		ent.Docs = append(ent.Docs, g.DocumentID(d))
+	}
+	return ent
 }
 
 // EntityByID finds an entity by its source's identifier.

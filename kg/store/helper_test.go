@@ -44,7 +44,7 @@ func tiny() []Record {
 		{Statement: &Statement{Subject: "Q1", Predicate: "P1", Object: "Q2", Doc: "d1", Spans: []Span{{0, 16}}, Qualifiers: []Qualifier{{QualStart, "1990"}, {QualEnd, "1994-05"}}}},
 		{Document: &Document{ID: "d0", Title: "Empty"}},
 		{Document: &Document{ID: "d1", Title: "Ada", URL: "https://example.org/ada", Sentences: []string{"Ada met Charles.", "他是数学家。", "She wrote notes."}}},
-		{Entity: &Entity{ID: "Q1", Name: "Ada Lovelace", NameZH: "愛達", Aliases: []string{"Ada", "Countess of Lovelace"}, Type: "PER", Description: "mathematician"}},
+		{Entity: &Entity{ID: "Q1", Name: "Ada Lovelace", NameZH: "愛達", Aliases: []string{"Ada", "Countess of Lovelace"}, Type: "PER", Description: "mathematician", Docs: []string{"d2", "d0", "d2"}}},
 		{Entity: &Entity{ID: "Q2", Name: "Charles Babbage", Type: "PER"}},
 		{Entity: &Entity{ID: "Q1", Name: "Ada King", Aliases: []string{"Ada", "A. Lovelace"}, Type: "MISC"}},
 		{Entity: &Entity{ID: "Q9", Name: "Nobody"}},

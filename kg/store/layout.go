@@ -26,6 +26,7 @@ type arrays struct {
 	entName, entZH, entDesc   []uint32 // strings
 	entType                   []uint32 // types
 	aliasOff, alias           []uint32
+	mentionOff, mention       []uint32 // documents
 	entByID, entByName        index
 	relIDOff                  []uint64
 	relID                     []byte
@@ -61,7 +62,7 @@ func (a *arrays) columns() []column {
 	return []column{
 		{"csr.off", &a.off}, {"csr.out", &a.out}, {"csr.targets", &a.targets}, {"csr.steps", &a.steps}, {"csr.in", &a.inEdges}, {"csr.docs", &a.edgeDoc},
 		{"ent.id.off", &a.entIDOff}, {"ent.id", &a.entID}, {"ent.name", &a.entName}, {"ent.zh", &a.entZH}, {"ent.desc", &a.entDesc}, {"ent.type", &a.entType},
-		{"ent.alias.off", &a.aliasOff}, {"ent.alias", &a.alias},
+		{"ent.alias.off", &a.aliasOff}, {"ent.alias", &a.alias}, {"ent.doc.off", &a.mentionOff}, {"ent.doc", &a.mention},
 		{"ent.id.hash", &a.entByID.hash}, {"ent.id.num", &a.entByID.num}, {"ent.name.hash", &a.entByName.hash}, {"ent.name.num", &a.entByName.num},
 		{"rel.id.off", &a.relIDOff}, {"rel.id", &a.relID}, {"rel.label", &a.relLabel}, {"rel.zh", &a.relZH}, {"rel.desc", &a.relDesc},
 		{"rel.id.hash", &a.relByID.hash}, {"rel.id.num", &a.relByID.num}, {"rel.name.hash", &a.relByName.hash}, {"rel.name.num", &a.relByName.num},

@@ -87,6 +87,9 @@ func newModel(records []Record) *model {
 }
 
 func (m *model) addEntity(e *Entity) {
+	for _, d := range e.Docs {
+		see(&m.docs, d)
+	}
 	see(&m.ents, e.ID)
 	have := m.entity[e.ID]
 	if have == nil {
@@ -102,6 +105,9 @@ func (m *model) addEntity(e *Entity) {
 		if f != "" {
 			see(&have.Aliases, f)
 		}
+	}
+	for _, d := range e.Docs {
+		see(&have.Docs, d)
 	}
 	first(&have.Type, e.Type)
 	first(&have.Description, e.Description)
@@ -140,6 +146,7 @@ func (m *model) want(id string) Entity {
 	if e.Name == "" {
 		e.Name = id
 	}
+	slices.SortFunc(e.Docs, func(a, b string) int { return cmp.Compare(slices.Index(m.docs, a), slices.Index(m.docs, b)) })
 	e.Aliases = slices.DeleteFunc(slices.Clone(e.Aliases), func(a string) bool { return a == e.Name || a == e.NameZH })
 	return e
 }
@@ -161,7 +168,8 @@ func records() *rapid.Generator[[]Record] {
 		}
 		for range rapid.IntRange(0, 6).Draw(t, "entities") {
 			out = append(out, Record{Entity: &Entity{ID: ent.Draw(t, "id"), Name: word.Draw(t, "name"), NameZH: word.Draw(t, "zh"),
-				Aliases: rapid.SliceOfN(word, 0, 3).Draw(t, "aliases"), Type: word.Draw(t, "type"), Description: word.Draw(t, "description")}})
+				Aliases: rapid.SliceOfN(word, 0, 3).Draw(t, "aliases"), Type: word.Draw(t, "type"), Description: word.Draw(t, "description"),
+				Docs: rapid.SliceOfN(docID, 0, 3).Draw(t, "named in")}})
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "relations") {
 			out = append(out, Record{Relation: &Relation{ID: rel.Draw(t, "id"), Label: word.Draw(t, "label"), LabelZH: word.Draw(t, "zh"), Description: word.Draw(t, "description")}})
@@ -284,6 +292,12 @@ func compareDocuments(t *rapid.T, g *Graph, m *model) {
 
 func compareEdges(t *rapid.T, g *Graph, m *model) {
 	docs := map[string]map[string]bool{} // by entity
+	for id, e := range m.entity {
+		docs[id] = map[string]bool{}
+		for _, d := range e.Docs {
+			docs[id][d] = true
+		}
+	}
 	for e := range uint32(g.Edges()) {
 		ed := g.Edge(e)
 		k := [3]string{g.ID(ed.Subject), g.RelationID(int(ed.Relation)), g.ID(ed.Object)}

@@ -203,6 +203,9 @@ func (a *arrays) lengths() (name, msg string) {
 	if len(a.aliasOff) > 0 || len(a.alias) > 0 {
 		rows("ent.alias.off", a.aliasOff, n, len(a.alias))
 	}
+	if len(a.mentionOff) > 0 || len(a.mention) > 0 {
+		rows("ent.doc.off", a.mentionOff, n, len(a.mention))
+	}
 	r := max(a.relations(), 0)
 	positions("rel.id.off", a.relIDOff, r, len(a.relID))
 	if name == "" && r > csr.MaxRelations {

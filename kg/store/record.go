@@ -10,6 +10,7 @@ type Entity struct {
 	Aliases     []string // other surface forms, in any language
 	Type        string   // the source's class, such as PER or human; TIME and NUM are literals
 	Description string
+	Docs        []string // ids of documents that name it, as far as the source says so
 }
 
 // Relation is a predicate. A graph holds at most csr.MaxRelations.

@@ -211,9 +211,9 @@ func (g *Graph) Cited(edge uint32, ev Evidence) quarry.Statement {
 	return s
 }
 
-// DocsOf are the documents that mention entity e, as far as statements say so, ascending.
+// DocsOf are the documents that mention entity e, as far as its record and statements say so, ascending.
 func (g *Graph) DocsOf(e uint32) []uint32 {
-	var out []uint32
+	out := append([]uint32(nil), row(g.mentionOff, g.mention, e)...)
 	for p := g.Off[e]; p < g.Off[e+1]; p++ {
 		edge := g.EdgeAt(e, p)
 		if g.Docs[edge] == csr.NoDoc {

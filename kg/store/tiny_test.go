@@ -54,7 +54,7 @@ func TestTiny(t *testing.T) {
 	ada, ok := g.EntityByID("Q1")
 	check(t, "found", ok, true)
 	check(t, "entity", g.Entity(ada), Entity{ID: "Q1", Name: "Ada Lovelace", NameZH: "愛達", Type: "PER", Description: "mathematician",
-		Aliases: []string{"Ada", "Countess of Lovelace", "Ada King", "A. Lovelace"}})
+		Aliases: []string{"Ada", "Countess of Lovelace", "Ada King", "A. Lovelace"}, Docs: []string{"d0", "d2"}})
 	year, _ := g.EntityByID("1815")
 	check(t, "an id stands in for the name", g.Entity(year), Entity{ID: "1815", Name: "1815", Type: TypeTime})
 	check(t, "literal", g.Literal(year) && !g.Literal(ada), true)
@@ -83,7 +83,8 @@ func TestTiny(t *testing.T) {
 	check(t, "no text", g.Cited(edge, g.Evidence(edge)[2]), quarry.Statement{Subject: "Q1", Predicate: "P1", Object: "Q2", Doc: "d2"})
 	check(t, "qualifiers", g.Qualifiers(edge), []Qualified{
 		{d1, []Qualifier{{QualStart, "1990"}, {QualEnd, "1994-05"}}}, {d1, []Qualifier{{QualStart, "2001"}}}})
-	check(t, "documents of Ada", g.DocsOf(ada), []uint32{d1, d2})
+	d0, _ := g.DocumentByID("d0")
+	check(t, "documents of Ada", g.DocsOf(ada), []uint32{d1, d0, d2})
 	check(t, "documents of the year", g.DocsOf(year), []uint32(nil))
 	check(t, "edge's document", g.Edge(edge), csr.Edge{Subject: ada, Object: 1, Relation: 0, Doc: d1})
 	check(t, "stats", g.Stats(), Stats{Counts: g.Manifest().Counts, WithText: 1, ByType: map[string]int{"PER": 2, "TIME": 1, "": 1}, Shared: 2, MaxDegree: 4})
