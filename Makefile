@@ -40,7 +40,7 @@ test: need
 	@scripts/suite.sh survive $$((2 + KILL_TRIALS / 4)) $(SUB) survive
 
 test-all:
-	@scripts/suites.sh scripts/suite.sh core 20 $(SUB) test
+	@scripts/suites.sh scripts/suite.sh core 12 $(SUB) test
 
 nightly: export LEARN_SEEDS := 5
 nightly: export KILL_TRIALS := 50

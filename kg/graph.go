@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/kg/bm25"
 )
 
 // Document is one text as sentences; its text is the sentences joined by one space.
@@ -50,19 +51,21 @@ type Edge struct {
 	Evidence        []int // passage numbers, ascending
 }
 
+// Analyser names how the index makes terms of text.
+const Analyser = bm25.Analyser
+
 // Graph is read-only after loading and safe for concurrent use.
 type Graph struct {
 	Docs      []Document
 	Entities  []Entity
 	Relations []Relation
-	Edges     []Edge // distinct subject-relation-object, in order of first appearance
+	Edges     []Edge // distinct, ordered by subject, relation, object
 	Passages  []Passage
 
-	index *Index
+	index *bm25.Index
 	docNo map[string]int
 	entNo map[string]int
 	relNo map[string]int
-	first []int // first passage of each document
 }
 
 // Doc returns the index of a document id.
@@ -93,7 +96,15 @@ func textHash(s string) string {
 }
 
 // Search returns the numbers of the k best passages for a query, best first; ties go to the lower number.
-func (g *Graph) Search(query string, k int) []int { return g.index.Search(query, k) }
+func (g *Graph) Search(query string, k int) []int {
+	var buf [16]bm25.Hit
+	hits := g.index.Search(query, k, buf[:0])
+	out := make([]int, len(hits))
+	for i, h := range hits {
+		out[i] = int(h.Passage)
+	}
+	return out
+}
 
 // Hub says whether an entity stands in more than limit documents.
 func (g *Graph) Hub(e, limit int) bool { return len(g.Entities[e].Docs) > limit }
@@ -116,7 +127,7 @@ type Stats struct {
 // Stats counts the graph.
 func (g *Graph) Stats() Stats {
 	s := Stats{Documents: len(g.Docs), Passages: len(g.Passages), Entities: len(g.Entities), Relations: len(g.Relations),
-		Edges: len(g.Edges), ByType: map[string]int{}, Analyser: g.index.Analyser()}
+		Edges: len(g.Edges), ByType: map[string]int{}, Analyser: bm25.Analyser}
 	deg := make([]int, len(g.Entities))
 	for _, e := range g.Edges {
 		if len(e.Evidence) > 0 {

@@ -11,41 +11,44 @@ import (
 	"github.com/quarry-rl/quarry"
 )
 
-// TestPipeInPlaceOfAFile: a named pipe that nobody writes to is refused with its name, where it once hung the load.
+// TestPipeInPlaceOfAFile: a named pipe that nobody writes to is refused with its name, be it among the sources or in a
+// graph folder, where it could hang the build or the opening.
 func TestPipeInPlaceOfAFile(t *testing.T) {
-	for _, name := range append(Files(), StatsFile) {
-		dir := writeFolder(t, small())
+	data, graph := folderOf(t, small()), built(t, folderOf(t, small()))
+	tries := map[string]func() error{}
+	pipe := func(from, name string, open func(dir string) error) {
+		dir := t.TempDir()
+		err := os.CopyFS(dir, os.DirFS(from))
 		path := filepath.Join(dir, name)
-		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		if err == nil {
+			err = os.Remove(path)
+		}
+		if err == nil {
+			err = syscall.Mkfifo(path, 0o644)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Mkfifo(path, 0o644); err != nil {
-			t.Fatal(err)
+		tries[path] = func() error { return open(dir) }
+	}
+	for name := range small() {
+		pipe(data, name, func(dir string) error { _, err := Load(t.Context(), dir); return err })
+	}
+	for _, name := range Files() {
+		for _, open := range opens {
+			pipe(graph, name, open)
 		}
+	}
+	for path, try := range tries {
 		done := make(chan error, 1)
-		go func() {
-			_, err := Load(dir)
-			done <- err
-		}()
+		go func() { done <- try() }()
 		select {
 		case err := <-done:
 			if quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), path+": is a named pipe") || quarry.HintOf(err) == "" {
-				t.Errorf("%s: %v, hint %q", name, err, quarry.HintOf(err))
+				t.Errorf("%v, hint %q", err, quarry.HintOf(err))
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatalf("%s: the load hangs", name)
-		}
-	}
-}
-
-// TestNewerFolder: a folder that a newer quarry built is refused; a stats.json of somebody else is not ours to judge.
-func TestNewerFolder(t *testing.T) {
-	for text, ok := range map[string]bool{`{"schema": 1, "documents": 2}`: true, `{"schema": 2}`: false, `{"mean": 0.5}`: true, `{"schema": "theirs"}`: true, `torn`: true, ``: true} {
-		files := small()
-		files[StatsFile] = text
-		_, err := Load(writeFolder(t, files))
-		if ok != (err == nil) || err != nil && (quarry.KindOf(err) != quarry.KindInvalid || !strings.Contains(err.Error(), "schema 2, this quarry reads up to 1") || quarry.HintOf(err) == "") {
-			t.Errorf("%s: %v", text, err)
+			t.Fatalf("%s: waits for a writer", path)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/english"
+	"github.com/quarry-rl/quarry/kg/ingest"
 )
 
 // planted is a small graph by hand. Its one good walk is Xan Oto, born in Lumby, next to Vellsee, with the condition
@@ -44,7 +46,7 @@ func good() *planted {
 		types:   map[string]string{"Xan Oto": "PER", "Lumby": "LOC", "Vellsee": "LOC", "Red Gulls": "ORG"},
 		aliases: map[string][]string{}, in: map[string][]string{},
 		triples: []string{"Xan Oto|P19|Lumby|d0|0", "Lumby|P206|Vellsee|d1|0", "Red Gulls|P740|Lumby|d2|0"},
-		options: Options{Seed: 1, Walks: 60, CrossBias: 4, Shapes: []Shape{{2, 1}}, K: 3, CertTop: 2, MaxAlone: 2, MaxFanout: 3, HubDocs: 2,
+		options: Options{Seed: 1, Walks: 60, CrossBias: 4, Shapes: []Shape{{2, 1}}, K: 3, CertTop: 2, MaxAlone: 2, MaxFanout: 3, HubDocs: 4,
 			PerAnswer: 1, PerAnchor: 1, SplitShares: map[quarry.Split]float64{quarry.SplitTrain: 1}, Concurrency: 2},
 		splits: map[int]quarry.Split{},
 	}
@@ -76,12 +78,12 @@ func (p *planted) load(t *testing.T) *kg.Graph {
 		triples.WriteString(strings.Join(f, "\t") + "\n")
 	}
 	dir := t.TempDir()
-	for name, b := range map[string]*strings.Builder{kg.DocsFile: &docs, kg.EntitiesFile: &ents, kg.RelationsFile: &rels, kg.TriplesFile: &triples} {
+	for name, b := range map[string]*strings.Builder{ingest.DocsFile: &docs, ingest.EntitiesFile: &ents, ingest.RelationsFile: &rels, ingest.TriplesFile: &triples} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g, err := kg.Load(dir)
+	g, err := kg.Load(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,8 +173,8 @@ func TestPlanted(t *testing.T) {
 			p.add("Olmsee", "LOC", "Lumby|P206|Olmsee|d4|")
 			p.add("Ulmsee", "LOC", "Lumby|P206|Ulmsee|d4|")
 		}, ""},
-		{"hub answer", ReasonHubAnswer, func(p *planted) { p.in["Vellsee"] = []string{"d1", "d3", "d4"} }, ""},
-		{"hub inside", ReasonHubInside, func(p *planted) { p.in["Lumby"] = []string{"d0", "d1", "d2"} }, ""},
+		{"hub answer", ReasonHubAnswer, func(p *planted) { p.in["Vellsee"] = []string{"d1", "d2", "d3", "d4", "d5"} }, ""},
+		{"hub inside", ReasonHubInside, func(p *planted) { p.in["Lumby"] = []string{"d0", "d1", "d2", "d3", "d4"} }, ""},
 		{"straddles", ReasonStraddles, func(p *planted) { p.splits[1] = quarry.SplitHeldout }, ""},
 		{"evidence not in the top", ReasonDeadEnd, func(p *planted) {
 			for range 2 {

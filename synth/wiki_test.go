@@ -19,12 +19,13 @@ import (
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/english"
+	"github.com/quarry-rl/quarry/kg/ingest"
 )
 
 // examples/wiki with the questions of the demo's settings from fewer walks, made once for all tests here.
 var (
 	shippedSpace = sync.OnceValues(func() (*Space, error) {
-		g, err := kg.Load("../examples/wiki")
+		g, err := kg.Load(context.Background(), "../examples/wiki")
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +284,7 @@ func TestDeterminism(t *testing.T) {
 	dir := firstDocuments(t, 250)
 	var results []*Result
 	for _, concurrency := range []int{1, 8} {
-		g, err := kg.Load(dir)
+		g, err := kg.Load(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,14 +310,14 @@ func firstDocuments(t *testing.T, n int) string {
 	dir := t.TempDir()
 	in := func(id string) bool { return id < fmt.Sprintf("d%04d", n) }
 	for name, keep := range map[string]func(line string) string{
-		kg.DocsFile: func(line string) string {
+		ingest.DocsFile: func(line string) string {
 			var d kg.Document
 			if json.Unmarshal([]byte(line), &d) != nil || !in(d.ID) {
 				return ""
 			}
 			return line
 		},
-		kg.EntitiesFile: func(line string) string {
+		ingest.EntitiesFile: func(line string) string {
 			var e kg.Entity
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatal(err)
@@ -328,8 +329,8 @@ func firstDocuments(t *testing.T, n int) string {
 			}
 			return string(data) + "\n"
 		},
-		kg.RelationsFile: func(line string) string { return line },
-		kg.TriplesFile: func(line string) string {
+		ingest.RelationsFile: func(line string) string { return line },
+		ingest.TriplesFile: func(line string) string {
 			if !in(strings.Split(line, "\t")[3]) {
 				return ""
 			}

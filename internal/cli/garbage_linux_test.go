@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,13 +14,13 @@ import (
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	w := newWorkdir(t)
-	w.must(&kgDoc{}, "kg", "build", "data", "--out", "whole")
+	w.must(&buildDoc{}, "kg", "build", "data", "--out", "whole")
 	w.must(&synthDoc{}, "synth", "--kg", "whole", "--out", "q", "--spec", "small.yaml")
 	w.write("q.jsonl", string(w.read("q/questions.jsonl")))
 	if err := wikiFolder(20, w.path("few")); err != nil { // what every command loads may be small
 		t.Fatal(err)
 	}
-	w.must(&kgDoc{}, "kg", "build", "few", "--out", "kg")
+	w.must(&buildDoc{}, "kg", "build", "few", "--out", "kg")
 	f := pocket.NewReader().Features()
 	if _, err := pocket.NewWeights(f).Save(w.path("w.json"), f); err != nil {
 		t.Fatal(err)
@@ -40,32 +41,43 @@ func TestGarbage(t *testing.T) {
 		{"eval", "--kg", "kg", "--questions", "?", "--weights", "w.json"},
 		{"train", "sft", "--data", "?", "--out", "o"}, {"train", "dpo", "--data", "?", "--parent", "w.json", "--out", "o"},
 		{"train", "rl", "--data", "?", "--parent", "w.json", "--out", "o"}, {"train", "sft", "--data", "kg", "--parent", "?", "--out", "o"},
-		{"kg", "build", "?", "--out", "o"}, {"kg", "stats", "?"}, {"kg", "search", "?", "x"}, {"synth", "--kg", "?", "--out", "o"},
+		{"kg", "build", "?", "--out", "o"}, {"kg", "stats", "?"}, {"kg", "fsck", "?"}, {"kg", "search", "?", "x"}, {"kg", "show", "?", "x"}, {"kg", "path", "?", "x", "y"},
+		{"kg", "walk", "?"}, {"kg", "serve", "?", "--addr", "127.0.0.1:0"}, {"synth", "--kg", "?", "--out", "o"},
 		{"check", "?"}, {"run", "?"},
 	}
 	for _, bad := range []string{"empty", "binary", "text", "other.json", "pipe", "missing", "data"} {
 		for _, args := range files {
-			if bad == "data" && args[0] == "kg" && args[1] != "build" || bad == "data" && strings.Contains(strings.Join(args, " "), "build ?") ||
-				bad == "data" && strings.Contains(strings.Join(args, " "), "--kg ?") { // it is a graph's data
+			if bad == "data" && args[0] == "kg" && args[1] == "build" { // it is a graph's data
 				continue
 			}
 			w.refused(bad, strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), "?", bad), "\x00"))
 		}
 	}
-	numbers := [][]string{
-		{"kg", "search", "kg", "x", "--k"}, {"rollout", "--kg", "kg", "--questions", "q.jsonl", "--weights", "w.json", "--out", "o", "--samples"},
+	bounded := [][]string{ // what would cost memory without bound, or is a share
+		{"kg", "search", "kg", "x", "--k"}, {"kg", "show", "kg", "e00000", "--limit"}, {"kg", "path", "kg", "e00000", "e00001", "--max-hops"},
+		{"kg", "walk", "kg", "--hops"}, {"kg", "walk", "kg", "--count"}, {"kg", "build", "data", "--out", "o", "--max-bad-share"},
+		{"kg", "serve", "kg", "--addr", "127.0.0.1:0", "--fault-429"},
+		{"rollout", "--kg", "kg", "--questions", "q.jsonl", "--weights", "w.json", "--out", "o", "--samples"},
 		{"rollout", "--kg", "kg", "--questions", "q.jsonl", "--weights", "w.json", "--out", "o", "--temperature"},
-		{"eval", "--kg", "kg", "--questions", "q.jsonl", "--weights", "w.json", "--split", "all", "--attempts"}, {"build", "dpo", "q.jsonl", "--out", "o", "--per-question"},
+		{"eval", "--kg", "kg", "--questions", "q.jsonl", "--weights", "w.json", "--split", "all", "--attempts"},
+		{"train", "sft", "--data", "kg", "--out", "o", "--version"},
+	}
+	numbers := append([][]string{
+		{"kg", "walk", "kg", "--beta"}, {"kg", "walk", "kg", "--first"}, {"build", "dpo", "q.jsonl", "--out", "o", "--per-question"},
 		{"pivot", "q.jsonl", "--kg", "kg", "--questions", "q.jsonl", "--out", "o", "--limit"}, {"synth", "--kg", "kg", "--out", "o", "--seed"},
-		{"train", "sft", "--data", "kg", "--out", "o", "--epochs"}, {"train", "sft", "--data", "kg", "--out", "o", "--version"},
+		{"train", "sft", "--data", "kg", "--out", "o", "--epochs"},
+	}, bounded...)
+	number := func(args []string, n string) {
+		w.Helper()
+		w.refused(strings.TrimPrefix(args[len(args)-1], "--"), append(slices.Clone(args), n))
 	}
 	for _, n := range []string{"-1", "x", "1e400", "NaN"} {
 		for _, args := range numbers {
-			w.refused(args[len(args)-1], append(append([]string{}, args...), n))
+			number(args, n)
 		}
 	}
-	for _, args := range [][]string{numbers[1], numbers[2], numbers[3], numbers[8]} { // what would cost memory without bound
-		w.refused(args[len(args)-1], append(append([]string{}, args...), "99999999999"))
+	for _, args := range bounded {
+		number(args, "99999999999")
 	}
 }
 

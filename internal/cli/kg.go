@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quarry-rl/quarry/internal/loop"
+	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/ingest"
+	"github.com/quarry-rl/quarry/kg/store"
 )
 
 func newKG(a *app) *cobra.Command {
@@ -17,119 +22,243 @@ func newKG(a *app) *cobra.Command {
 		Args:  onlySubcommands,
 		RunE:  showHelp,
 	}
-	cmd.AddCommand(newKGBuild(a), newKGStats(a), newKGSearch(a))
+	cmd.AddCommand(newKGBuild(a), newKGGenerate(a), newKGStats(a), newKGFsck(a), newKGSearch(a), newKGShow(a), newKGPath(a), newKGWalk(a), newKGServe(a))
 	return cmd
 }
 
-type kgDoc struct {
-	Path string `json:"path"`
-	kg.Stats
+type buildDoc struct {
+	Path       string         `json:"path"`
+	Digest     string         `json:"digest"`
+	Bytes      int64          `json:"bytes"`
+	Files      int            `json:"files"`
+	Lines      int64          `json:"lines"`
+	Bad        int64          `json:"bad_lines"`
+	Quarantine string         `json:"quarantine,omitempty"`
+	Left       map[string]int `json:"left_out"`
+	Skipped    []string       `json:"skipped_files"` // of folders and archives, of no format that is read
+	store.Counts
 }
+
+// The values of --on-error.
+const (
+	onErrorStop       = "stop"
+	onErrorQuarantine = "quarantine"
+)
 
 func newKGBuild(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "build DATA",
-		Short: "Check a data folder and make a graph folder of it",
-		Long: "Build reads documents, entities, relations and triples, binds every statement to the sentence that carries it,\n" +
-			"and writes the graph folder that the other commands take as --kg.",
-		Example: "  quarry kg build examples/wiki --out kg\n  quarry kg build data --out kg --replace -o json",
-		Args:    exactArgs("DATA"),
+		Use:   "build --out DIR SOURCE...",
+		Short: "Make a graph folder of triples, dumps, documents or tables",
+		Long: "Build reads files, folders or globs, plain or compressed, in the formats of docs/formats/sources.md, and writes a graph\n" +
+			"folder with a search index, which the other commands take as --kg. The format of each file is told by its name and\n" +
+			"its first bytes; --format sets it.",
+		Example: "  quarry kg build --out kg examples/wiki\n  quarry kg build --out kg --on-error quarantine 'dump/*.nt.gz'\n  quarry kg build --out kg --replace -o json triples.tsv names.json",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: "SOURCE is missing", Hint: "for example: " + example(cmd)}
+			}
+			return nil
+		},
 	}
-	out := cmd.Flags().String(flagOut, "", "folder to write")
-	replace := cmd.Flags().Bool(flagReplace, false, "replace an earlier graph folder")
+	f := cmd.Flags()
+	out := f.String(flagOut, "", "folder to write")
+	replace := f.Bool(flagReplace, false, "replace an earlier graph folder")
+	format := f.String("format", "", "format of all sources: "+joined(ingest.Formats()))
+	onError := f.String("on-error", onErrorStop, "what a bad line does: "+onErrorStop+" or "+onErrorQuarantine)
+	side := f.String("quarantine", "", "file for bad lines (default DIR.quarantine.jsonl)")
+	share := f.Float64("max-bad-share", 0.05, "share of bad lines above which even "+onErrorQuarantine+" stops; 1 is no limit")
+	raw := f.Bool("raw-rdf", false, "keep labels, types and descriptions of RDF as edges")
+	drop := f.Bool("drop-literals", false, "leave out edges to dates, numbers and texts")
+	hrt := f.Bool("head-tail-relation", false, "columns of triple files without a header are head, tail, relation")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := required(cmd, flagOut); err != nil {
 			return err
 		}
-		data, err := a.folder(args[0], "a data folder holds docs.jsonl, entities.jsonl, triples.tsv and relations.tsv")
-		if err != nil {
+		o := ingest.Options{RawRDF: *raw, DropLiterals: *drop, MaxBadShare: *share}
+		if *hrt {
+			o.Columns = ingest.HeadTailRelation
+		}
+		var err error
+		if o.Format, err = ingest.ParseFormat(*format); err != nil {
+			return badFlag(cmd, "format", "one of "+joined(ingest.Formats()))
+		}
+		if !(*share > 0 && *share <= 1) {
+			return badFlag(cmd, "max-bad-share", "a number above 0 up to 1")
+		}
+		doc := buildDoc{Path: a.Path(*out)}
+		switch *onError {
+		case onErrorStop:
+			if *side != "" {
+				return badFlag(cmd, "quarantine", "a file together with --on-error "+onErrorQuarantine)
+			}
+		case onErrorQuarantine:
+			o.OnError, doc.Quarantine = ingest.Quarantine, doc.Path+".quarantine.jsonl"
+			if *side != "" {
+				doc.Quarantine = a.Path(*side)
+			}
+		default:
+			return badFlag(cmd, "on-error", onErrorStop+" or "+onErrorQuarantine)
+		}
+		for i := range args {
+			args[i] = a.Path(args[i])
+		}
+		if err := newDir(doc.Path, store.ManifestFile, *replace); err != nil {
 			return err
 		}
-		doc := kgDoc{Path: a.Path(*out)}
-		if err := newDir(doc.Path, loop.StatsFile, *replace); err != nil {
+		if err := a.buildGraph(cmd.Context(), &doc, o, args); err != nil {
 			return err
 		}
-		err = a.stage("kg", func(*report.Progress) (string, error) {
-			err := writeDir(doc.Path, func(dir string) (err error) {
-				_, doc.Stats, err = loop.BuildGraph(data, dir)
-				return err
-			})
-			return fmt.Sprintf("%d documents, %d statements with evidence", doc.Documents, doc.Statements), err
-		})
-		if err != nil {
-			return err
+		rows := []row{{"graph", doc.Path}, {"digest", doc.Digest}, {"files", doc.Files}, {"lines", doc.Lines}}
+		if doc.Bad > 0 {
+			rows = append(rows, row{"bad lines", fmt.Sprintf("%d, in %s", doc.Bad, doc.Quarantine)})
 		}
-		return a.print(doc, append([]row{{"graph", doc.Path}}, statRows(doc.Stats)...))
+		for i, name := range doc.Skipped {
+			if i == maxSkipped {
+				rows = append(rows, row{"", fmt.Sprintf("and %d more", len(doc.Skipped)-i)})
+				break
+			}
+			rows = append(rows, row{[]string{"skipped files", ""}[min(i, 1)], oneLine(name)})
+		}
+		if len(doc.Left) > 0 {
+			rows = append(append(rows, row{"left out", ""}), reasons("  ", doc.Left)...)
+		}
+		return a.print(doc, append(rows, countRows(doc.Counts)...))
 	}
 	return cmd
 }
 
-func statRows(s kg.Stats) []row {
-	rows := []row{{"documents", s.Documents}, {"passages", s.Passages}, {"entities", s.Entities}}
-	rows = append(rows, reasons("  ", s.ByType)...)
-	return append(rows, []row{{"  in two or more documents", s.Shared}, {"relations", s.Relations}, {"edges", s.Edges}, {"  with evidence", s.WithText},
-		{"statements with evidence", s.Statements}, {"largest degree", s.MaxDegree}, {"analyser", s.Analyser}}...)
+// maxSkipped bounds how many skipped files are listed as text; JSON has them all.
+const maxSkipped = 10
+
+func joined[T ~string](names []T) string {
+	s := ""
+	for i, n := range names {
+		if i > 0 {
+			s += ", "
+		}
+		s += string(n)
+	}
+	return s
+}
+
+func (a *app) buildGraph(ctx context.Context, doc *buildDoc, o ingest.Options, sources []string) error {
+	return a.stage("kg", func(p *report.Progress) (string, error) {
+		if doc.Quarantine != "" {
+			f, err := os.Create(doc.Quarantine)
+			if err != nil {
+				return "", &quarry.Error{Op: "kg build", Kind: quarry.KindUnavailable, Subject: doc.Quarantine, Err: err, Hint: "name another file with --quarantine"}
+			}
+			defer f.Close()
+			o.Quarantine = f
+		}
+		o.Progress = func(at ingest.Progress) {
+			p.Update(int(at.Bytes>>10), int(at.TotalBytes>>10), fmt.Sprintf("KiB, %d statements", at.Statements))
+		}
+		err := writeDir(doc.Path, func(dir string) error {
+			m, read, err := kg.Build(ctx, dir, o, sources...)
+			doc.Digest, doc.Bytes, doc.Counts = m.Digest, m.Bytes, m.Counts
+			doc.Files, doc.Lines, doc.Bad, doc.Left = read.Files, read.Lines, read.Bad, map[string]int{}
+			doc.Skipped = append([]string{}, read.Skipped...)
+			for reason, n := range read.Left {
+				doc.Left[reason] = int(n)
+			}
+			return err
+		})
+		if doc.Quarantine != "" && doc.Bad == 0 {
+			os.Remove(doc.Quarantine) // empty
+			doc.Quarantine = ""
+		}
+		return fmt.Sprintf("%d entities, %d statements, %d documents", doc.Entities, doc.Edges, doc.Documents), err
+	})
+}
+
+func countRows(c store.Counts) []row {
+	return []row{{"entities", c.Entities}, {"relations", c.Relations}, {"statements as read", c.Statements}, {"edges", c.Edges}, {"documents", c.Documents},
+		{"passages", c.Passages}, {"evidence", c.Evidence}, {"qualifiers", c.Qualifiers}}
+}
+
+// mapped maps the graph folder that an argument names; the caller closes it.
+func (a *app) mapped(dir string) (*kg.Mapped, error) {
+	path, err := a.folder(dir, makesGraph)
+	if err != nil {
+		return nil, err
+	}
+	return kg.OpenMapped(path)
+}
+
+type statsDoc struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+	store.Stats
+	Health   store.Health `json:"health"`
+	Analyser string       `json:"analyser"`
 }
 
 func newKGStats(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stats DIR",
-		Short:   "Count what a graph folder holds",
+		Short:   "Count what a graph folder holds, and how fit it is for walks",
 		Example: "  quarry kg stats kg\n  quarry kg stats kg -o json",
 		Args:    exactArgs("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			g, err := a.graph(args[0])
+			g, err := a.mapped(args[0])
 			if err != nil {
 				return err
 			}
-			doc := kgDoc{a.Path(args[0]), g.Stats()}
-			return a.print(doc, statRows(doc.Stats))
+			defer g.Close()
+			doc := statsDoc{Path: a.Path(args[0]), Digest: g.Digest(), Stats: g.Stats(), Health: g.Health(), Analyser: kg.Analyser}
+			h := doc.Health
+			rows := append([]row{{"graph", doc.Path}, {"digest", doc.Digest}}, countRows(doc.Counts)...)
+			rows = append(rows, row{"edges with evidence", doc.WithText}, row{"entities in two or more documents", doc.Shared}, row{"entities by type", ""})
+			for _, r := range reasons("  ", doc.ByType) {
+				if r.name == "  " {
+					r.name = "  (none)"
+				}
+				rows = append(rows, r)
+			}
+			return a.print(doc, append(rows, row{"isolated entities", share(h.Isolated)}, row{"largest component", share(h.Largest)}, row{"components", h.Components},
+				row{"degree", fmt.Sprintf("mean %.1f, median %d, 90 %% %d, 99 %% %d, most %d", h.Mean, h.Median, h.P90, h.P99, h.Max)},
+				row{"power law R2", fmt.Sprintf("%.2f", h.PowerLawR2)}, row{"analyser", doc.Analyser}))
 		},
 	}
 }
 
-type hit struct {
-	Rank     int    `json:"rank"`
-	Doc      string `json:"doc"`
-	Sentence int    `json:"sentence"`
-	Start    int    `json:"start"` // byte offset in the document's text
-	Title    string `json:"title"`
-	Text     string `json:"text"`
-}
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
-type searchDoc struct {
-	Query string `json:"query"`
-	K     int    `json:"k"`
-	Hits  []hit  `json:"hits"`
-}
-
-func newKGSearch(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "search DIR QUERY",
-		Short:   "Ask the search tool what an agent would see",
-		Example: "  quarry kg search kg \"Schneider born\"\n  quarry kg search kg \"Schneider born\" --k 5",
-		Args:    exactArgs("DIR", "QUERY"),
+func newKGFsck(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "fsck DIR",
+		Short:   "Check every byte of a graph folder",
+		Long:    "Fsck reads graph and index whole: checksums, offsets, order, both ends of every edge, texts and their hashes.\nIt exits 8 when something is wrong.",
+		Example: "  quarry kg fsck kg",
+		Args:    exactArgs("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := a.mapped(args[0])
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			faults, err := g.Fsck(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, f := range faults {
+				if _, err := io.WriteString(a.Stderr, "fault: "+f.String()+"\n"); err != nil {
+					return outputError(err)
+				}
+			}
+			if len(faults) > 0 {
+				return &quarry.Error{Op: "kg fsck", Kind: quarry.KindCorrupt, Subject: a.Path(args[0]), Msg: plural(len(faults), "fault"), Hint: "build the graph again with: quarry kg build"}
+			}
+			if err := g.Index().Fsck(); err != nil {
+				return err
+			}
+			doc := struct {
+				Path   string `json:"path"`
+				Digest string `json:"digest"`
+				Faults int    `json:"faults"`
+			}{a.Path(args[0]), g.Digest(), 0}
+			return a.print(doc, []row{{"sound", doc.Path}, {"digest", doc.Digest}})
+		},
 	}
-	k := cmd.Flags().Int("k", 3, "most passages to return")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *k < 1 {
-			return badFlag(cmd, "k", "a number from 1 on")
-		}
-		g, err := a.graph(args[0])
-		if err != nil {
-			return err
-		}
-		doc := searchDoc{Query: args[1], K: *k, Hits: []hit{}}
-		var rows []row
-		for i, p := range g.Search(args[1], *k) {
-			ps := &g.Passages[p]
-			doc.Hits = append(doc.Hits, hit{i + 1, g.Docs[ps.Doc].ID, ps.Sentence, ps.Start, ps.Title, ps.Text})
-			rows = append(rows, row{fmt.Sprintf("[%d]", i+1), fmt.Sprintf("%s (%s, sentence %d)", ps.Title, g.Docs[ps.Doc].ID, ps.Sentence)}, row{"", ps.Text})
-		}
-		if len(rows) == 0 {
-			rows = []row{{"no passage holds a word of the query", ""}}
-		}
-		return a.print(doc, rows)
-	}
-	return cmd
 }

@@ -33,6 +33,8 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"wiki":   wiki,
 			"latin1": latin1,
+			"flip":   flip,
+			"many":   many,
 			"json":   jsonAt,
 		},
 		RequireExplicitExec: true,
@@ -138,6 +140,17 @@ func latin1(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(path, text, 0o644))
 }
 
+// flip FILE BYTE: turns one bit of a byte over.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data[at] ^= 1
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
 // json PATH WANT...: demands that the last stdout is one JSON document and nothing else, with the value WANT at each
 // dotted PATH; a WANT of * demands that the key is there.
 func jsonAt(ts *testscript.TestScript, _ bool, args []string) {
@@ -172,4 +185,17 @@ func jsonAt(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s is %s, want %s", args[0], got, args[1])
 		}
 	}
+}
+
+// many FILE: writes 200 triples, every tenth of them torn.
+func many(ts *testscript.TestScript, _ bool, args []string) {
+	var b bytes.Buffer
+	for i := range 200 {
+		line := fmt.Sprintf("a%d\tp\tb%d\n", i, i)
+		if i%10 == 9 {
+			line = "torn\n"
+		}
+		b.WriteString(line)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o644))
 }

@@ -118,19 +118,15 @@ func (a *app) weights(name string) (string, error) {
 	return a.input(name, "quarry train writes weights files; "+loop.Untrained+" is the policy before any training")
 }
 
+const makesGraph = "quarry kg build --out DIR SOURCE makes a graph folder"
+
 // graph loads the folder of --kg.
 func (a *app) graph(dir string) (*kg.Graph, error) {
-	const makes = "quarry kg build DATA --out DIR makes a graph folder"
-	path, err := a.folder(dir, makes)
+	path, err := a.folder(dir, makesGraph)
 	if err != nil {
 		return nil, err
 	}
-	g, err := kg.Load(path)
-	if quarry.KindOf(err) == quarry.KindNotFound {
-		return nil, &quarry.Error{Op: "kg load", Kind: quarry.KindNotFound, Subject: path, Msg: "not a graph folder: it needs " + strings.Join(kg.Files(), ", "),
-			Hint: makes}
-	}
-	return g, err
+	return kg.Open(path)
 }
 
 // questions reads the questions of one part, at most limit (0 is all of them).

@@ -265,7 +265,7 @@ func empty[T datasets.Row](check func(string, datasets.Manifest, error), dir, na
 func TestAQuestionThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorkdir(t)
-	w.must(&kgDoc{}, "kg", "build", "data", "--out", "kg")
+	w.must(&buildDoc{}, "kg", "build", "data", "--out", "kg")
 	w.must(&synthDoc{}, "synth", "--kg", "kg", "--out", "q", "--spec", "small.yaml")
 	qs, err := datasets.ReadQuestionsJSONL(w.path("q", "questions.jsonl"))
 	if err != nil || len(qs) < 4 {

@@ -15,7 +15,8 @@ import (
 	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/jobs"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
-	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/bm25"
+	"github.com/quarry-rl/quarry/kg/store"
 	"github.com/quarry-rl/quarry/rollout"
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
@@ -36,7 +37,8 @@ func schemas() []schema {
 		{"journal", fmt.Sprintf("%s/%d", rollout.SchemaName, rollout.SchemaVersion)},
 		{"weights", strconv.Itoa(pocket.WeightsSchema)},
 		{"optimiser", strconv.Itoa(trainer.StateSchema)},
-		{"graph folder", strconv.Itoa(kg.Schema)},
+		{"graph", store.Schema},
+		{"index", strconv.Itoa(bm25.Version)},
 		{"episodes", strconv.Itoa(loop.EpisodeSchema)},
 		{"tasks", strconv.Itoa(loop.TaskSchema)},
 		{"ledger", strconv.Itoa(loop.LedgerSchema)},

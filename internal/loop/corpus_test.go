@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/ingest"
 )
 
 const wiki = "../../examples/wiki"
 
-// writeCorpus makes a graph folder of the demo's first n documents: what reads every sentence costs less with fewer.
+// writeCorpus makes a data folder of the demo's first n documents: what reads every sentence costs less with fewer.
 func writeCorpus(dir string, n int) error {
-	docs, err := readLines[kg.Document](filepath.Join(wiki, kg.DocsFile), noSchema)
+	docs, err := readLines[kg.Document](filepath.Join(wiki, ingest.DocsFile), noSchema)
 	if err != nil {
 		return err
 	}
@@ -22,7 +23,7 @@ func writeCorpus(dir string, n int) error {
 	for _, d := range docs {
 		in[d.ID] = true
 	}
-	all, err := readLines[kg.Entity](filepath.Join(wiki, kg.EntitiesFile), noSchema)
+	all, err := readLines[kg.Entity](filepath.Join(wiki, ingest.EntitiesFile), noSchema)
 	if err != nil {
 		return err
 	}
@@ -33,7 +34,7 @@ func writeCorpus(dir string, n int) error {
 			entities = append(entities, en)
 		}
 	}
-	triples, err := os.ReadFile(filepath.Join(wiki, kg.TriplesFile))
+	triples, err := os.ReadFile(filepath.Join(wiki, ingest.TriplesFile))
 	if err != nil {
 		return err
 	}
@@ -43,17 +44,17 @@ func writeCorpus(dir string, n int) error {
 			lines = append(lines, line)
 		}
 	}
-	relations, err := os.ReadFile(filepath.Join(wiki, kg.RelationsFile))
+	relations, err := os.ReadFile(filepath.Join(wiki, ingest.RelationsFile))
 	if err != nil {
 		return err
 	}
-	if err := writeLines(filepath.Join(dir, kg.DocsFile), noSchema, docs); err != nil {
+	if err := writeLines(filepath.Join(dir, ingest.DocsFile), noSchema, docs); err != nil {
 		return err
 	}
-	if err := writeLines(filepath.Join(dir, kg.EntitiesFile), noSchema, entities); err != nil {
+	if err := writeLines(filepath.Join(dir, ingest.EntitiesFile), noSchema, entities); err != nil {
 		return err
 	}
-	for name, data := range map[string]string{kg.TriplesFile: strings.Join(lines, ""), kg.RelationsFile: string(relations)} {
+	for name, data := range map[string]string{ingest.TriplesFile: strings.Join(lines, ""), ingest.RelationsFile: string(relations)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
 			return err
 		}

@@ -2,10 +2,7 @@ package loop
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -21,26 +18,6 @@ const (
 	ReportJSON = "report.json"
 	ReportHTML = "report.html"
 )
-
-func hashFiles(dir string, names []string) (string, error) {
-	h := sha256.New()
-	for _, n := range names {
-		f, err := atomicfile.Open("read", filepath.Join(dir, n))
-		if quarry.KindOf(err) == quarry.KindNotFound {
-			return "", &quarry.Error{Op: "kg", Kind: quarry.KindNotFound, Subject: filepath.Join(dir, n), Msg: "no such file", Hint: "a graph folder holds docs.jsonl, entities.jsonl, triples.tsv and relations.tsv"}
-		}
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%s\x00", n)
-		_, err = io.Copy(h, f)
-		f.Close()
-		if err != nil {
-			return "", &quarry.Error{Op: "kg", Kind: quarry.KindUnavailable, Subject: filepath.Join(dir, n), Err: err}
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
 
 // document gathers the stages' facts into the report.
 func (r *run) document(started time.Time) (*report.Doc, error) {
@@ -191,7 +168,7 @@ func (r *run) datasets(d *report.Doc) error {
 			return err
 		}
 	}
-	ledger, err := hashFiles(r.record("synth").Dir, []string{LedgerFile})
+	ledger, err := contentDigest(r.at("synth", LedgerFile))
 	if err != nil {
 		return err
 	}

@@ -1,54 +1,80 @@
 package loop
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/ingest"
 )
 
-// The files of a graph stage beside the graph folder's own.
-const (
-	StatementsFile = "statements.jsonl"
-	StatsFile      = kg.StatsFile
-)
-
-// BuildGraph checks the source folder by loading it, copies it to out and adds every statement with its provenance
-// (document, sentence span, text hash) and the counts.
-func BuildGraph(src, out string) (*kg.Graph, kg.Stats, error) {
-	g, err := kg.Load(src)
+// BuildGraph makes a graph folder of a data folder or file, and counts it.
+func BuildGraph(ctx context.Context, src, out string) (kg.Stats, error) {
+	if _, _, err := kg.Build(ctx, out, ingest.Options{}, src); err != nil {
+		return kg.Stats{}, err
+	}
+	g, err := kg.Open(out)
 	if err != nil {
-		return nil, kg.Stats{}, err
+		return kg.Stats{}, err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return nil, kg.Stats{}, &quarry.Error{Op: "kg build", Kind: quarry.KindUnavailable, Subject: out, Err: err, Hint: "choose a folder that can be written"}
+	return g.Stats(), nil
+}
+
+// contentDigest hashes what a graph is built from, one file or the files of a folder that are not hidden, so that what was
+// edited is built anew. Names count, times do not.
+func contentDigest(data string) (string, error) {
+	h := sha256.New()
+	root, err := filepath.EvalSymlinks(data)
+	if err == nil {
+		err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error { return hashEntry(h, root, path, e, err) })
 	}
-	for _, name := range kg.Files() {
-		data, err := atomicfile.ReadFile("kg build", filepath.Join(src, name))
-		if err == nil {
-			err = atomicfile.WriteFile(filepath.Join(out, name), data)
+	var known *quarry.Error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &quarry.Error{Op: "kg", Kind: quarry.KindNotFound, Subject: data, Msg: "no such data",
+			Hint: "the demo's data folder examples/wiki comes with the source: run inside a clone of the repository, or set data: in the spec to a file or folder that quarry kg build reads"}
+	case err == nil || errors.As(err, &known):
+	default:
+		err = &quarry.Error{Op: "kg", Kind: quarry.KindUnavailable, Subject: data, Err: err, Hint: "check that it can be read"}
+	}
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+func hashEntry(h io.Writer, root, path string, e fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if path != root && strings.HasPrefix(e.Name(), ".") { // a build passes over it
+		if e.IsDir() {
+			return fs.SkipDir
 		}
-		if err != nil {
-			return nil, kg.Stats{}, err
-		}
+		return nil
 	}
-	var sts []quarry.Statement
-	for i := range g.Edges {
-		for _, p := range g.Edges[i].Evidence {
-			sts = append(sts, g.Statement(i, p))
-		}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
 	}
-	if err := writeLines(filepath.Join(out, StatementsFile), noSchema, sts); err != nil {
-		return nil, kg.Stats{}, err
+	f, err := atomicfile.Open("kg", path)
+	if err != nil {
+		return err
 	}
-	stats := g.Stats()
-	return g, stats, writeJSON(filepath.Join(out, StatsFile), struct {
-		Schema int `json:"schema"`
-		kg.Stats
-	}{kg.Schema, stats})
+	defer f.Close()
+	name, err := filepath.Rel(root, path)
+	if err == nil {
+		fmt.Fprintf(h, "%s\x00", filepath.ToSlash(name))
+		_, err = io.Copy(h, f)
+	}
+	return err
 }
 
 func writeJSON(path string, v any) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quarry-rl/quarry"
-	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/ingest"
 	"github.com/quarry-rl/quarry/synth"
 )
 
@@ -97,9 +97,9 @@ func TestLinesOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// Every file of lines that the shared run wrote is readable by its version, and so is the graph folder's.
+// Every file of lines that the shared run wrote is readable by its version.
 func TestFilesOfARunCarryTheirVersion(t *testing.T) {
-	for stage, file := range map[string]string{"synth": LedgerFile, "filter": FilterLedgerFile, "pivot": TasksFile, "rl": filepath.Join("failed", "batch-0001.jsonl"+zst), "kg": StatsFile} {
+	for stage, file := range map[string]string{"synth": LedgerFile, "filter": FilterLedgerFile, "pivot": TasksFile, "rl": filepath.Join("failed", "batch-0001.jsonl"+zst)} {
 		in, err := openLines(filepath.Join(shared(t, stage), file))
 		if err != nil {
 			t.Fatal(err)
@@ -118,13 +118,13 @@ func TestFilesOfARunCarryTheirVersion(t *testing.T) {
 // A named pipe in place of a file is refused before anything waits for its writer.
 func TestPipesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, kg.DocsFile)
+	path := filepath.Join(dir, ingest.DocsFile)
 	if err := syscall.Mkfifo(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for name, read := range map[string]func() error{
-		"digest of the source": func() error { _, err := sourceDigest(dir); return err },
-		"graph":                func() error { _, _, err := BuildGraph(dir, filepath.Join(dir, "out")); return err },
+		"digest of the source": func() error { _, err := contentDigest(dir); return err },
+		"graph":                func() error { _, err := BuildGraph(t.Context(), dir, t.TempDir()); return err },
 		"episodes":             func() error { _, err := ReadEpisodes(path); return err },
 		"questions":            func() error { _, err := ReadQuestions(path, ""); return err },
 	} {

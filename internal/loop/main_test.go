@@ -32,7 +32,8 @@ const (
 	// partEnv tells a child process of the test binary what to do instead of the tests.
 	partEnv = "LOOP_TEST_PART"
 	// runEnv is the state directory of an uninterrupted run of demo-small, built once for all tests that only read.
-	runEnv    = "LOOP_TEST_RUN" // corpusEnv is the graph folder that run is made from.
+	runEnv = "LOOP_TEST_RUN"
+	// corpusEnv is the data folder that run is made from.
 	corpusEnv = "LOOP_TEST_CORPUS"
 )
 
@@ -229,7 +230,7 @@ func newEnv(t *testing.T, endpoint string, change func(*configs.Run)) *Env {
 	if change != nil {
 		change(&spec)
 	}
-	g, err := kg.Load(shared(t, "kg"))
+	g, err := kg.Open(shared(t, "kg"))
 	if err != nil {
 		t.Fatal(err)
 	}

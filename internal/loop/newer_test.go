@@ -14,6 +14,8 @@ import (
 	"github.com/quarry-rl/quarry/internal/journal"
 	"github.com/quarry-rl/quarry/jobs"
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
+	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/store"
 	"github.com/quarry-rl/quarry/rollout"
 	"github.com/quarry-rl/quarry/rollout/pocket"
 )
@@ -42,6 +44,24 @@ func TestNewerFilesAreRefusedAlike(t *testing.T) {
 		_, err = datasets.Open(dir)
 		return err
 	}
+	graph := func(t *testing.T, dir, file string, change func(data []byte) []byte) error {
+		t.Helper()
+		if err := os.CopyFS(dir, os.DirFS(shared(t, "kg"))); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, string(change(data)))
+		_, err = kg.Open(dir)
+		if _, mapped := kg.OpenMapped(dir); quarry.KindOf(mapped) != quarry.KindOf(err) {
+			t.Errorf("mapped: %v", mapped)
+		}
+		return err
+	}
+	counted := func(data []byte) []byte { data[8]++; return data } // the version in the head of both
 	for name, c := range map[string]struct {
 		file string
 		open func(t *testing.T, dir string) error
@@ -98,6 +118,11 @@ func TestNewerFilesAreRefusedAlike(t *testing.T) {
 		"manifest, columns": {"manifest.json", func(t *testing.T, dir string) error {
 			return dataset(t, filepath.Join(dir, "s1"), `"schema_version": `, `"schema_version": 9`)
 		}},
+		"graph, manifest": {store.ManifestFile, func(t *testing.T, dir string) error {
+			return graph(t, dir, store.ManifestFile, func([]byte) []byte { return []byte(`{"schema": "quarry.graph/2", "counts": "another shape"}`) })
+		}},
+		"graph, file":  {store.GraphFile, func(t *testing.T, dir string) error { return graph(t, dir, store.GraphFile, counted) }},
+		"graph, index": {kg.IndexFile, func(t *testing.T, dir string) error { return graph(t, dir, kg.IndexFile, counted) }},
 		"episodes": {"episodes.jsonl", func(t *testing.T, dir string) error {
 			path := filepath.Join(dir, "episodes.jsonl")
 			write(t, path, `{"schema":`+strconv.Itoa(EpisodeSchema+1)+`,"id":["another shape"]}`+"\n")

@@ -17,6 +17,7 @@ import (
 	trainer "github.com/quarry-rl/quarry/jobs/pocket"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/english"
+	"github.com/quarry-rl/quarry/kg/ingest"
 	"github.com/quarry-rl/quarry/sft"
 )
 
@@ -28,7 +29,7 @@ func TestRenamingEveryEntityKeepsSuccess(t *testing.T) {
 	before := success(t, e, weights, qs, t.TempDir())
 
 	r := newRenaming(e.Graph)
-	g := r.graph(t, e.Graph, shared(t, "kg"))
+	g := r.graph(t, e.Graph, os.Getenv(corpusEnv))
 	renamed := r.questions(t, qs)
 	r.check(t, e.Graph, qs, renamed)
 	after := success(t, NewEnv(e.Spec, g, "", quiet(), silent{}), weights, renamed, t.TempDir())
@@ -182,7 +183,7 @@ func (r *renaming) text(s string) string {
 	})
 }
 
-// graph writes a graph folder with the names replaced and loads it.
+// graph writes the data folder src with the names replaced and loads it.
 func (r *renaming) graph(t *testing.T, g *kg.Graph, src string) *kg.Graph {
 	t.Helper()
 	dir := t.TempDir()
@@ -198,13 +199,13 @@ func (r *renaming) graph(t *testing.T, g *kg.Graph, src string) *kg.Graph {
 		entities[i] = en
 		entities[i].Name, entities[i].Aliases = r.text(en.Name), r.all(en.Aliases)
 	}
-	if err := writeLines(filepath.Join(dir, kg.DocsFile), noSchema, docs); err != nil {
+	if err := writeLines(filepath.Join(dir, ingest.DocsFile), noSchema, docs); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLines(filepath.Join(dir, kg.EntitiesFile), noSchema, entities); err != nil {
+	if err := writeLines(filepath.Join(dir, ingest.EntitiesFile), noSchema, entities); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []string{kg.TriplesFile, kg.RelationsFile} {
+	for _, f := range []string{ingest.TriplesFile, ingest.RelationsFile} {
 		data, err := os.ReadFile(filepath.Join(src, f))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, f), data, 0o644)
@@ -213,7 +214,7 @@ func (r *renaming) graph(t *testing.T, g *kg.Graph, src string) *kg.Graph {
 			t.Fatal(err)
 		}
 	}
-	out, err := kg.Load(dir)
+	out, err := kg.Load(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -42,8 +41,8 @@ type Options struct {
 
 // logic versions of the stages: bump one when its code changes meaning.
 const (
-	logicKG     = 2
-	logicSynth  = 2
+	logicKG     = 3
+	logicSynth  = 3
 	logicFilter = 2
 	logicSFT    = 1
 	logicDPO    = 1
@@ -135,13 +134,14 @@ type node struct {
 type keyed struct {
 	Spec     any
 	English  string
+	Graph    string
 	Features string
 	Passages int
 	Model    *Model `json:",omitempty"`
 }
 
 func (r *run) stage(n node) jobs.Stage {
-	k := keyed{Spec: n.spec, English: english.Version(), Features: pocket.FeatureSetName, Passages: world.Passages}
+	k := keyed{Spec: n.spec, English: english.Version(), Graph: kg.FormatVersion(), Features: pocket.FeatureSetName, Passages: world.Passages}
 	if n.plays {
 		k.Model = r.env.Model
 	}
@@ -180,19 +180,19 @@ func runStage[F any](ctx context.Context, r *run, n node, facts *F, result func(
 }
 
 func (r *run) runKG(ctx context.Context) error {
-	digest, err := sourceDigest(r.o.Data)
+	digest, err := contentDigest(r.o.Data)
 	if err != nil {
 		return err
 	}
 	err = runStage(ctx, r, node{name: "kg", logic: logicKG, spec: map[string]string{"source": digest}}, &r.kg, kgNote,
-		func(_ context.Context, dir string) (kg.Stats, []string, error) {
-			_, stats, err := BuildGraph(r.o.Data, dir)
-			return stats, append(kg.Files(), StatementsFile, StatsFile), err
+		func(ctx context.Context, dir string) (kg.Stats, []string, error) {
+			stats, err := BuildGraph(ctx, r.o.Data, dir)
+			return stats, kg.Files(), err
 		})
 	if err != nil {
 		return err
 	}
-	r.env.Graph, err = kg.Load(r.at("kg"))
+	r.env.Graph, err = kg.Open(r.at("kg"))
 	return err
 }
 
@@ -309,15 +309,6 @@ func (r *run) runEval(ctx context.Context) error {
 			}
 			return f, []string{"eval.json"}, err
 		})
-}
-
-// sourceDigest hashes the files of a graph folder, so that an edited folder is built anew.
-func sourceDigest(dir string) (string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return "", &quarry.Error{Op: "kg", Kind: quarry.KindNotFound, Subject: dir, Msg: "no such data folder",
-			Hint: "the demo's data folder examples/wiki comes with the source: run inside a clone of the repository, or set data: in the spec to a folder with documents, entities, relations and triples"}
-	}
-	return hashFiles(dir, kg.Files())
 }
 
 func kgNote(s kg.Stats) string {

@@ -2,10 +2,10 @@
 
 package bm25
 
-import "os"
+import "github.com/quarry-rl/quarry/internal/atomicfile"
 
 // mapFile reads the whole file, where the system offers no mapping.
 func mapFile(path string) (data []byte, unmap func() error, err error) {
-	data, err = os.ReadFile(path)
+	data, err = atomicfile.ReadFile("bm25 open", path)
 	return data, func() error { return nil }, err
 }

@@ -6,11 +6,13 @@ import (
 	"math"
 	"os"
 	"syscall"
+
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
 
 // mapFile maps a file read-only. An empty file, which cannot be mapped, is an empty slice.
 func mapFile(path string) (data []byte, unmap func() error, err error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open("bm25 open", path) // opening a named pipe would wait for a writer
 	if err != nil {
 		return nil, nil, err
 	}
@@ -18,9 +20,6 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, &os.PathError{Op: "map", Path: path, Err: syscall.EINVAL}
 	}
 	if info.Size() == 0 {
 		return nil, func() error { return nil }, nil

@@ -104,8 +104,8 @@ func (x *Index) frame() error {
 	if len(x.data) < headSize || string(x.data[:len(magic)]) != magic {
 		return x.corrupt("is no search index: it does not begin with %q", magic)
 	}
-	if v := le.Uint32(x.data[len(magic):]); v != version {
-		return x.refused(fmt.Sprintf("has version %d of the format, this program reads version %d", v, version),
+	if v := le.Uint32(x.data[len(magic):]); v != Version {
+		return x.refused(fmt.Sprintf("has version %d of the format, this program reads version %d", v, Version),
 			"use the quarry that wrote it, or build the index again")
 	}
 	if le.Uint32(x.data[len(magic)+4:]) != 0 {

@@ -11,7 +11,7 @@ import (
 // The layout of the file: docs/formats/bm25.md. Every number is little-endian.
 const (
 	magic       = "QRYBM25\n"
-	version     = 1
+	Version     = 1 // of the format
 	headSize    = 16
 	blockSize   = 128                // postings in a block
 	postingSize = 6                  // 4 of the passage, 2 of the impact, all passages of a block first
@@ -84,7 +84,7 @@ func (w *writer) close(s int, from uint64) {
 
 func (b *Builder) write(to io.Writer) error {
 	w := &writer{w: bufio.NewWriterSize(to, 1<<20)}
-	head := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	head := binary.LittleEndian.AppendUint32([]byte(magic), Version)
 	w.Write(binary.LittleEndian.AppendUint32(head, 0))
 	w.sum = 0
 	entries, blocks, err := b.writePostings(w)

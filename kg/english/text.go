@@ -11,7 +11,8 @@ import (
 	"github.com/quarry-rl/quarry"
 )
 
-// Analyser names the tokeniser, stop list and stemmer; an index built by another one is not comparable.
+// Analyser names the tokeniser, stop list and stemmer that questions and the policy's features use. Search has its own
+// (kg/bm25).
 const Analyser = "english/1"
 
 // Version changes with the analyser and with the table of phrases: what was made with another one is made anew.

@@ -21,7 +21,7 @@ const (
 	Wikidata   Format = "wikidata"   // lines of the Wikidata JSON dump
 	Statements Format = "statements" // JSONL of (entity, statement) with passage and citation
 	DocRED     Format = "docred"     // documents with vertexSet, labels, sents
-	Folder     Format = "folder"     // a graph folder of this project
+	Folder     Format = "folder"     // a data folder of this project
 	Parquet    Format = "parquet"    // tables of edges, entities or relations
 	Names      Format = "names"      // JSON object from id to names: entity2wikidata.json, rel_info.json
 )

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,16 +15,18 @@ import (
 	"github.com/quarry-rl/quarry/kg/store"
 )
 
-// The files of a graph folder (docs/formats/kg-folder.md).
+// The files of a data folder (docs/formats/kg-folder.md).
 const (
-	docsFile      = "docs.jsonl"
-	entitiesFile  = "entities.jsonl"
-	triplesFile   = "triples.tsv"
-	relationsFile = "relations.tsv"
+	DocsFile      = "docs.jsonl"
+	EntitiesFile  = "entities.jsonl"
+	TriplesFile   = "triples.tsv"
+	RelationsFile = "relations.tsv"
 )
 
-// graphFolder is what later files of a graph folder refer to.
-type graphFolder struct {
+func entityTypes() []string { return []string{"PER", "LOC", "ORG", "MISC", TypeTime, TypeNum} }
+
+// dataFolder is what later files of a data folder refer to.
+type dataFolder struct {
 	r         *run
 	sentences map[string][]store.Span // of each document
 	entities  map[string]bool
@@ -31,11 +34,11 @@ type graphFolder struct {
 }
 
 func (r *run) folder(dir string) error {
-	g := &graphFolder{r, map[string][]store.Span{}, map[string]bool{}, map[string]bool{}}
+	g := &dataFolder{r, map[string][]store.Span{}, map[string]bool{}, map[string]bool{}}
 	for _, step := range []struct {
 		file  string
 		parse func([]byte) error
-	}{{docsFile, g.document}, {entitiesFile, g.entity}, {relationsFile, g.relation}, {triplesFile, g.triple}} {
+	}{{DocsFile, g.document}, {EntitiesFile, g.entity}, {RelationsFile, g.relation}, {TriplesFile, g.triple}} {
 		f, err := r.open(filepath.Join(dir, step.file))
 		if err != nil {
 			return err
@@ -55,7 +58,7 @@ func (r *run) folder(dir string) error {
 	return nil
 }
 
-func (g *graphFolder) document(line []byte) error {
+func (g *dataFolder) document(line []byte) error {
 	var d struct {
 		ID    string   `json:"id"`
 		Title string   `json:"title"`
@@ -93,7 +96,7 @@ func (g *graphFolder) document(line []byte) error {
 	return g.r.document(&store.Document{ID: d.ID, Title: d.Title, URL: d.URL, Sentences: d.Sents})
 }
 
-func (g *graphFolder) entity(line []byte) error {
+func (g *dataFolder) entity(line []byte) error {
 	var e struct {
 		ID          string   `json:"id"`
 		Name        string   `json:"name"`
@@ -112,16 +115,28 @@ func (g *graphFolder) entity(line []byte) error {
 	if e.ID == "" || e.Name == "" || e.Type == "" {
 		return faultf("expected id, name and type, found one of them missing or empty")
 	}
+	if !slices.Contains(entityTypes(), e.Type) {
+		return faultf("type: expected one of %s, found %q", strings.Join(entityTypes(), ", "), e.Type)
+	}
 	if g.entities[e.ID] {
 		return faultf("expected each entity once, found %q again", e.ID)
 	}
 	for i, d := range e.Docs {
 		if _, ok := g.sentences[d]; !ok {
-			return faultf("docs[%d]: expected an id of %s, found %q", i, docsFile, d)
+			return faultf("docs[%d]: expected an id of %s, found %q", i, DocsFile, d)
 		}
 	}
-	for _, text := range append([]string{e.ID, e.Name, e.NameZH, e.Type, e.Description}, e.Aliases...) {
-		if err := oneLine("entity", text); err != nil {
+	docs := slices.Sorted(slices.Values(e.Docs))
+	for i := 1; i < len(docs); i++ {
+		if docs[i] == docs[i-1] {
+			return faultf("docs: expected each document once, found %q again", docs[i])
+		}
+	}
+	if err := cmp.Or(oneLine("id", e.ID), oneLine("name", e.Name), oneLine("name_zh", e.NameZH), oneLine("description", e.Description)); err != nil {
+		return err
+	}
+	for i, text := range e.Aliases {
+		if err := oneLine(fmt.Sprintf("aliases[%d]", i), text); err != nil {
 			return err
 		}
 	}
@@ -164,10 +179,15 @@ func oneLine(field, text string) error {
 	return nil
 }
 
-func (g *graphFolder) relation(line []byte) error {
+func (g *dataFolder) relation(line []byte) error {
 	f := strings.Split(string(line), "\t")
-	if len(f) < 2 || len(f) > 4 || f[0] == "" || f[1] == "" {
-		return faultf("expected 2 to 4 columns (id, label, label in Chinese, description), the first two not empty, found %d", len(f))
+	if len(f) < 2 || len(f) > 4 {
+		return faultf("expected 2 to 4 columns (id, label, label in Chinese, description), found %d", len(f))
+	}
+	for i, what := range []string{"an id", "a label"} {
+		if f[i] == "" {
+			return faultf("column %d: expected %s, found none", i+1, what)
+		}
 	}
 	if g.relations[f[0]] {
 		return faultf("expected each relation once, found %q again", f[0])
@@ -177,19 +197,19 @@ func (g *graphFolder) relation(line []byte) error {
 	return g.r.relation(&store.Relation{ID: f[0], Label: f[1], LabelZH: f[2], Description: f[3]})
 }
 
-func (g *graphFolder) triple(line []byte) error {
+func (g *dataFolder) triple(line []byte) error {
 	f := strings.Split(string(line), "\t")
 	if len(f) != 5 {
 		return faultf("expected 5 columns (subject, relation, object, document, evidence), found %d", len(f))
 	}
 	for i, known := range []map[string]bool{g.entities, g.relations, g.entities} {
 		if !known[f[i]] {
-			return faultf("column %d: expected an id of %s, found %q", i+1, []string{entitiesFile, relationsFile, entitiesFile}[i], f[i])
+			return faultf("column %d: expected an id of %s, found %q", i+1, []string{EntitiesFile, RelationsFile, EntitiesFile}[i], f[i])
 		}
 	}
 	spans, ok := g.sentences[f[3]]
 	if !ok {
-		return faultf("column 4: expected an id of %s, found %q", docsFile, f[3])
+		return faultf("column 4: expected an id of %s, found %q", DocsFile, f[3])
 	}
 	s := &store.Statement{Subject: f[0], Predicate: f[1], Object: f[2]}
 	if f[4] != "" { // without evidence no text carries it

@@ -1,6 +1,6 @@
 // Package ingest reads the formats knowledge graphs come in, as streams, into the records of kg/store: N-Triples and
 // N-Quads, TSV and CSV triples, OpenKE folders, the Wikidata JSON dump, (entity, statement) records with their passage,
-// DocRED, Parquet tables, graph folders and label files; plain or compressed, one file, a folder or a glob.
+// DocRED, Parquet tables, data folders and label files; plain or compressed, one file, a folder or a glob.
 // docs/formats/sources.md has every format and option.
 //
 // The same sources and options give the same calls of the sink in the same order: one goroutine reads, files of a

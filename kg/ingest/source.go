@@ -92,11 +92,12 @@ func (r *run) expandPath(path string, found bool) ([]unit, error) {
 		return []unit{{path: path, format: f, bytes: folderSize(path)}}, nil
 	}
 	var out []unit
-	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // a link to a folder is followed
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if p != path && strings.HasPrefix(d.Name(), ".") {
+		if p != root && strings.HasPrefix(d.Name(), ".") {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -134,18 +135,18 @@ func (r *run) folderFormat(dir string) Format {
 	if r.opt.Format != "" {
 		return ""
 	}
-	has := func(names ...string) bool {
-		for _, n := range names {
-			if _, err := os.Stat(filepath.Join(dir, n)); err != nil {
-				return false
+	has := func(names ...string) (n int) {
+		for _, name := range names {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				n++
 			}
 		}
-		return true
+		return n
 	}
 	switch {
-	case has(docsFile, entitiesFile, triplesFile, relationsFile):
+	case has(DocsFile, EntitiesFile, TriplesFile, RelationsFile) >= 3: // the one that is missing will be named
 		return Folder
-	case has(entityIDs, relationIDs, trainIDs):
+	case has(entityIDs, relationIDs, trainIDs) == 3:
 		return OpenKE
 	}
 	return ""
@@ -154,7 +155,7 @@ func (r *run) folderFormat(dir string) Format {
 func folderSize(dir string) (n int64) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if slices.Contains([]string{docsFile, entitiesFile, triplesFile, relationsFile, entityIDs, relationIDs, trainIDs, validIDs, testIDs}, e.Name()) {
+		if slices.Contains([]string{DocsFile, EntitiesFile, TriplesFile, RelationsFile, entityIDs, relationIDs, trainIDs, validIDs, testIDs}, e.Name()) {
 			if info, err := e.Info(); err == nil {
 				n += info.Size()
 			}

@@ -21,7 +21,7 @@ func (b *Builder) Finish(ctx context.Context, dir string) (Manifest, error) {
 	if b.edges.n == 0 {
 		return Manifest{}, refuse("graph", "no statement was added", "check that the source holds statements of the format it was read as")
 	}
-	m := Manifest{Schema: schema, File: GraphFile, Sources: b.sources}
+	m := Manifest{Schema: Schema, File: GraphFile, Sources: b.sources}
 	m.Counts.Statements = b.edges.n
 	for _, t := range []*table{b.ents, b.rels, b.docs, b.strs, b.types} {
 		t.seal()

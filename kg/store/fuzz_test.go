@@ -122,7 +122,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"schema":"quarry.graph/9"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := parseManifest("fuzzed", data)
-		if k := quarry.KindOf(err); err == nil && (m.Schema != schema || m.File != GraphFile) || err != nil && k != quarry.KindCorrupt && k != quarry.KindInvalid {
+		if k := quarry.KindOf(err); err == nil && (m.Schema != Schema || m.File != GraphFile) || err != nil && k != quarry.KindCorrupt && k != quarry.KindInvalid {
 			t.Fatalf("%+v %v", m, err)
 		}
 	})

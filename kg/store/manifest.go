@@ -20,8 +20,8 @@ const (
 
 const (
 	schemaName  = "quarry.graph/"
-	schema      = schemaName + "1"
-	maxManifest = 16 << 20 // bytes
+	Schema      = schemaName + "1" // of a graph folder
+	maxManifest = 16 << 20         // bytes
 )
 
 // Manifest says what a graph folder holds. It is written last: a folder without one is unfinished.
@@ -59,7 +59,7 @@ type Source struct {
 	Format      string `json:"format,omitempty"`
 	Bytes       int64  `json:"bytes,omitempty"`
 	SHA256      string `json:"sha256,omitempty"`
-	Records     int64  `json:"records"`
+	Records     int64  `json:"records,omitempty"`
 	Quarantined int64  `json:"quarantined,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func loadManifest(dir string) (m Manifest, err error) {
 	f, err := atomicfile.Open("kg open", path)
 	if quarry.KindOf(err) == quarry.KindNotFound {
 		return m, &quarry.Error{Op: "kg open", Kind: quarry.KindNotFound, Subject: path, Msg: "no such file: no graph folder, or one whose build did not finish",
-			Hint: "build it with: quarry kg build --out " + dir + " SOURCE"}
+			Hint: "quarry kg build --out DIR SOURCE makes a graph folder"}
 	}
 	if err != nil {
 		return m, err
@@ -102,11 +102,11 @@ func parseManifest(path string, data []byte) (m Manifest, err error) {
 	if err := json.Unmarshal(data, &only); err != nil {
 		return m, corrupt(path, "not a JSON object: "+err.Error())
 	}
-	if only.Schema != schema {
+	if only.Schema != Schema {
 		if strings.HasPrefix(only.Schema, schemaName) {
-			return m, newer(path, fmt.Sprintf("schema %s, this program reads %s", cut(only.Schema), schema))
+			return m, newer(path, fmt.Sprintf("schema %s, this program reads %s", cut(only.Schema), Schema))
 		}
-		return m, corrupt(path, fmt.Sprintf("schema is %s, expected %s", cut(only.Schema), schema))
+		return m, corrupt(path, fmt.Sprintf("schema is %s, expected %s", cut(only.Schema), Schema))
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

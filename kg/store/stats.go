@@ -30,7 +30,7 @@ func (g *Graph) Stats() Stats {
 			types[t]++
 		}
 		s.MaxDegree = max(s.MaxDegree, g.Degree(v))
-		if s.WithText > 0 && g.shared(v) {
+		if g.Documents() > 1 && g.shared(v) {
 			s.Shared++
 		}
 	}
@@ -42,9 +42,14 @@ func (g *Graph) Stats() Stats {
 	return s
 }
 
-// shared says whether two documents mention v: the documents of its edges settle most cases.
+// shared says whether two documents mention v: what its record says and the documents of its edges settle most cases.
 func (g *Graph) shared(v uint32) bool {
 	first := uint32(csr.NoDoc)
+	if docs := row(g.mentionOff, g.mention, v); len(docs) > 1 {
+		return true
+	} else if len(docs) == 1 {
+		first = docs[0]
+	}
 	for p := g.Off[v]; p < g.Off[v+1]; p++ {
 		switch d := g.Docs[g.EdgeAt(v, p)]; {
 		case d == csr.NoDoc || d == first:

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -86,7 +87,7 @@ func skewed(t testing.TB, seed uint64, n, m, rels int) *csr.Graph {
 // demo is the graph of examples/wiki: every statement, those with evidence may be walked, and literals end walks; and sets: the types, and for each relation to a date the entities of a decade.
 func demo(t testing.TB) (g *csr.Graph, may func(w Walk, edge, to uint32) bool, sets [][]uint32) {
 	t.Helper()
-	k, err := kg.Load(filepath.Join("..", "..", "examples", "wiki"))
+	k, err := kg.Load(context.Background(), filepath.Join("..", "..", "examples", "wiki"))
 	if err != nil {
 		t.Fatal(err)
 	}
