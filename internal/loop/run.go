@@ -312,7 +312,7 @@ func (r *run) runEval(ctx context.Context) error {
 }
 
 func kgNote(s kg.Stats) string {
-	return fmt.Sprintf("%d documents, %d statements with evidence, %d passages indexed", s.Documents, s.Statements, s.Passages)
+	return fmt.Sprintf("%d documents, %d statements, %d passages", s.Documents, s.Statements, s.Passages)
 }
 
 func synthNote(f SynthFacts) string {
@@ -343,7 +343,7 @@ func rlNote(f RLFacts) string {
 }
 
 func pivotNote(f PivotFacts) string {
-	return fmt.Sprintf("%d of %d failed episodes located, %d tasks, %d steps", f.Located, f.Failed, f.Tasks, len(f.RL.Steps))
+	return fmt.Sprintf("%d of %d failures located, %d tasks, %d steps", f.Located, f.Failed, f.Tasks, len(f.RL.Steps))
 }
 
 func evalNote(f EvalFacts) string {
