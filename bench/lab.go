@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -205,6 +206,21 @@ func goBench(name, metric string, packages ...string) measure {
 		}
 		slices.Sort(values)
 		return values[len(values)/2], nil
+	}
+}
+
+// script runs a Python peer, which needs the packages that it names, and takes a number from what it prints.
+func script(number, file, data string) measure {
+	return func(ctx context.Context, l *lab) (float64, error) {
+		var out bytes.Buffer
+		if _, err := command(ctx, filepath.Join(l.root, "bench"), nil, &out, "python3", file, filepath.Join(os.Getenv(dataEnv), data)); err != nil {
+			return 0, err
+		}
+		m := regexp.MustCompile(number).FindStringSubmatch(out.String())
+		if m == nil {
+			return 0, fmt.Errorf("%s printed nothing like %s", file, number)
+		}
+		return strconv.ParseFloat(m[1], 64)
 	}
 }
 

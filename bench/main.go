@@ -35,6 +35,10 @@ func run(ctx context.Context, names []string) int {
 	var results []result
 	failed := 0
 	for _, r := range chosen {
+		if r.data && os.Getenv(dataEnv) == "" {
+			fmt.Fprintf(os.Stderr, "left out %s: set %s to the folder with the data sets that bench/rows.go names\n", r.name, dataEnv)
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "measuring %s\n", r.name)
 		res, err := r.run(ctx, l)
 		if err != nil {

@@ -129,10 +129,10 @@ def numpy_walk(n, graph, walkers=200_000):
 
 def ours(archive, large):
     if os.path.basename(archive) != "FB15k-237.tar.gz":
-        sys.exit("kg/walk reads FB15k-237.tar.gz only: keep the archive's name")
+        sys.exit("kg/walk reads FB15k-237.tar.gz only: keep the archive as medium-fb15k237/FB15k-237.tar.gz")
     names = "Uniform$/^(fb15k237|random20M)$" if large else "Uniform$/^fb15k237$"
     out = subprocess.run(["go", "test", "-run", "^$", "-bench", names, "-benchtime", "1s", "-count", "3", "-cpu", "1", "./kg/walk"], cwd=REPO, check=True,
-                         capture_output=True, text=True, timeout=600, env={**os.environ, "QUARRY_BENCH_DATA": str(pathlib.Path(archive).resolve().parent)}).stdout
+                         capture_output=True, text=True, timeout=600, env={**os.environ, "QUARRY_BENCH_DATA": str(pathlib.Path(archive).resolve().parent.parent)}).stdout
     rates = {}
     for name, rate in re.findall(r"^BenchmarkUniform/(\w+)\S*\s.*?([\d.]+) Msteps/cpu-s", out, re.M):
         rates[name] = max(rates.get(name, 0), float(rate) * 1e6)

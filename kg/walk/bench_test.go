@@ -19,7 +19,7 @@ import (
 	"github.com/quarry-rl/quarry/kg/csr"
 )
 
-// dataVar names a folder that holds FB15k-237.tar.gz.
+// dataVar names a folder that holds medium-fb15k237/FB15k-237.tar.gz.
 const dataVar = "QUARRY_BENCH_DATA"
 
 // skewed is a graph with degrees as knowledge graphs have them, 14,541 entities and 310,116 statements before equal ones
@@ -51,7 +51,7 @@ var random = sync.OnceValue(func() *csr.Graph {
 })
 
 var fb15k = sync.OnceValues(func() (*csr.Graph, error) {
-	f, err := os.Open(filepath.Join(os.Getenv(dataVar), "FB15k-237.tar.gz"))
+	f, err := os.Open(filepath.Join(os.Getenv(dataVar), "medium-fb15k237", "FB15k-237.tar.gz"))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func report(b *testing.B, begin time.Duration, steps int) {
 func onGraphs(b *testing.B, f func(b *testing.B, g *csr.Graph)) {
 	b.Run("skewed", func(b *testing.B) { f(b, skewed()) })
 	if os.Getenv(dataVar) == "" {
-		b.Logf("FB15k-237 not measured: set %s to the folder of FB15k-237.tar.gz", dataVar)
+		b.Logf("FB15k-237 not measured: set %s to the folder of medium-fb15k237/FB15k-237.tar.gz", dataVar)
 		return
 	}
 	g, err := fb15k()

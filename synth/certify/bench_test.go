@@ -18,7 +18,7 @@ func userTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// graphs are the generated graph and, when QUARRY_BENCH_DATA names a folder with FB15k-237.tar.gz, that one.
+// graphs are the generated graph and, when QUARRY_BENCH_DATA names a folder with medium-fb15k237/FB15k-237.tar.gz, that one.
 func graphs(b *testing.B) map[string]*csr.Graph {
 	out := map[string]*csr.Graph{"skewed": skewed(b, 1, 15000, 300000, 200)}
 	if g := freebase(b); g != nil {
@@ -116,6 +116,7 @@ func reportShares(b *testing.B, g *csr.Graph, sets [][]uint32, walks []Walk, o O
 	b.ReportMetric(100*s.greedyAll, "greedy-anywhere%")
 	b.ReportMetric(s.ours/s.bound, "ours/bound")
 	b.ReportMetric(s.ours/s.greedy, "ours/greedy")
+	b.ReportMetric(s.greedy/s.bound, "greedy/bound")
 }
 
 // BenchmarkAnswerSet counts the answers of the walks' patterns with the general solver, without conditions.

@@ -137,7 +137,7 @@ func freebase(t testing.TB) *csr.Graph {
 	if dir == "" {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(dir, "FB15k-237.tar.gz"))
+	f, err := os.Open(filepath.Join(dir, "medium-fb15k237", "FB15k-237.tar.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
