@@ -15,7 +15,7 @@ func TestGarbage(t *testing.T) {
 	t.Parallel()
 	w := newWorkdir(t)
 	w.must(&buildDoc{}, "kg", "build", "data", "--out", "whole")
-	w.must(&synthDoc{}, "synth", "--kg", "whole", "--out", "q", "--spec", "small.yaml")
+	w.must(&synthDoc{}, "synth", "parts", "--kg", "whole", "--out", "q", "--spec", "small.yaml")
 	w.write("q.jsonl", string(w.read("q/questions.jsonl")))
 	if err := wikiFolder(20, w.path("few")); err != nil { // what every command loads may be small
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestGarbage(t *testing.T) {
 		{"train", "sft", "--data", "?", "--out", "o"}, {"train", "dpo", "--data", "?", "--parent", "w.json", "--out", "o"},
 		{"train", "rl", "--data", "?", "--parent", "w.json", "--out", "o"}, {"train", "sft", "--data", "kg", "--parent", "?", "--out", "o"},
 		{"kg", "build", "?", "--out", "o"}, {"kg", "stats", "?"}, {"kg", "fsck", "?"}, {"kg", "search", "?", "x"}, {"kg", "show", "?", "x"}, {"kg", "path", "?", "x", "y"},
-		{"kg", "walk", "?"}, {"kg", "serve", "?", "--addr", "127.0.0.1:0"}, {"synth", "--kg", "?", "--out", "o"},
+		{"kg", "walk", "?"}, {"kg", "serve", "?", "--addr", "127.0.0.1:0"}, {"synth", "parts", "--kg", "?", "--out", "o"}, {"synth", "--kg", "?", "--out", "o"}, {"synth", "plan", "--kg", "?"}, {"synth", "report", "?"}, {"synth", "why", "?", "1"}, {"synth", "show", "?", "q"},
 		{"check", "?"}, {"run", "?"},
 	}
 	for _, bad := range []string{"empty", "binary", "text", "other.json", "pipe", "missing", "data"} {
@@ -64,7 +64,7 @@ func TestGarbage(t *testing.T) {
 	}
 	numbers := append([][]string{
 		{"kg", "walk", "kg", "--beta"}, {"kg", "walk", "kg", "--first"}, {"build", "dpo", "q.jsonl", "--out", "o", "--per-question"},
-		{"pivot", "q.jsonl", "--kg", "kg", "--questions", "q.jsonl", "--out", "o", "--limit"}, {"synth", "--kg", "kg", "--out", "o", "--seed"},
+		{"pivot", "q.jsonl", "--kg", "kg", "--questions", "q.jsonl", "--out", "o", "--limit"}, {"synth", "parts", "--kg", "kg", "--out", "o", "--seed"}, {"synth", "--kg", "kg", "--out", "o", "--hops"}, {"synth", "--kg", "kg", "--out", "o", "--max-walks"}, {"synth", "plan", "--kg", "kg", "--sample"},
 		{"train", "sft", "--data", "kg", "--out", "o", "--epochs"},
 	}, bounded...)
 	number := func(args []string, n string) {

@@ -122,7 +122,7 @@ func TestStagesGiveWhatTheRunGives(t *testing.T) {
 	}
 
 	var s synthDoc
-	w.must(&s, "synth", "--kg", at["kg"], "--out", "q", "--spec", "small.yaml")
+	w.must(&s, "synth", "parts", "--kg", at["kg"], "--out", "q", "--spec", "small.yaml")
 	w.same("q/questions.jsonl", filepath.Join(at["synth"], "questions.jsonl"))
 	w.same("q/ledger.jsonl", filepath.Join(at["synth"], "ledger.jsonl"))
 	if s.Walks != doc.Synth.Walks || s.Walks != s.Accepted+total(s.Rejected) || cmp.Diff(s.Rejected, map[string]int(doc.Synth.Rejected)) != "" {
@@ -266,7 +266,7 @@ func TestAQuestionThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	w := newWorkdir(t)
 	w.must(&buildDoc{}, "kg", "build", "data", "--out", "kg")
-	w.must(&synthDoc{}, "synth", "--kg", "kg", "--out", "q", "--spec", "small.yaml")
+	w.must(&synthDoc{}, "synth", "parts", "--kg", "kg", "--out", "q", "--spec", "small.yaml")
 	qs, err := datasets.ReadQuestionsJSONL(w.path("q", "questions.jsonl"))
 	if err != nil || len(qs) < 4 {
 		t.Fatalf("%d questions, %v", len(qs), err)

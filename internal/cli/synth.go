@@ -2,89 +2,298 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
+	"github.com/quarry-rl/quarry/kg"
+	"github.com/quarry-rl/quarry/kg/worldgen"
+	"github.com/quarry-rl/quarry/synth/pipeline"
+	"github.com/quarry-rl/quarry/synth/wording"
 )
 
-type synthDoc struct {
-	Path      string `json:"path"`
-	Questions string `json:"questions"`
-	Ledger    string `json:"ledger"`
-	Dataset   string `json:"dataset"`
-	loop.SynthFacts
+type synthRunDoc struct {
+	Path    string `json:"path"`
+	File    string `json:"questions"`
+	Ledger  string `json:"ledger"`
+	Dataset string `json:"dataset,omitempty"` // none without a question
+	pipeline.Report
 }
+
+// policyNone is the value of --policy that asks no model.
+const policyNone = "none"
 
 func newSynth(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "synth",
-		Short: "Make questions from walks of a graph, each with its evidence and a ledger of what was rejected",
-		Long: "Synth divides the documents into train, tier and held-out parts, walks the graph and words each walk that passes\n" +
-			"every check as a question. It writes questions.jsonl, ledger.jsonl (one line per walk) and the dataset q1.",
-		Example: "  quarry synth --kg kg --out questions\n  quarry synth --kg kg --out questions --spec demo-small --seed 7 --replace",
-		Args:    exactArgs(),
+		Use:   "synth --kg KG --out DIR",
+		Short: "Make certified questions from walks of a graph, with a ledger of what was rejected and why",
+		Long: "Synth draws walks, chooses conditions until the answer set on the whole graph is one entity and nothing gives it away,\n" +
+			"proves the question (necessity, independence, retrieval ranks, dispersion, times), words it, and checks the words. It\n" +
+			"stops at --accept questions or at --max-walks. Every walk ends in one line of ledger.jsonl; questions.jsonl and the\n" +
+			"dataset q1 hold what was accepted. The same command goes on where an earlier one was stopped or killed.",
+		Example: "  quarry synth --kg kg --out questions --hops 4 --accept 100\n  quarry synth plan --kg kg --hops 4 --accept 100\n  quarry synth why questions 17",
+		Args:    onlySubcommands,
 	}
-	dir := cmd.Flags().String(flagKG, "", "graph folder")
-	out := cmd.Flags().String(flagOut, "", "folder to write")
-	replace := cmd.Flags().Bool(flagReplace, false, "replace an earlier result")
-	spec := a.specFlags(cmd)
+	graph := cmd.PersistentFlags().String(flagKG, "", "graph folder")
+	options := synthFlags(cmd)
+	out := cmd.Flags().String(flagOut, "", "folder to write, or to go on with")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := required(cmd, flagKG, flagOut); err != nil {
 			return err
 		}
-		s, err := spec()
+		o, err := options(cmd)
 		if err != nil {
 			return err
 		}
-		path := a.Path(*out)
-		if err := newDir(path, loop.LedgerFile, *replace); err != nil {
-			return err
-		}
-		g, err := a.graph(*dir)
+		g, err := a.mapped(*graph)
 		if err != nil {
 			return err
 		}
-		doc := synthDoc{Path: path, Questions: filepath.Join(path, loop.QuestionsFile), Ledger: filepath.Join(path, loop.LedgerFile), Dataset: filepath.Join(path, "q1")}
-		err = a.stage("synth", func(p *report.Progress) (string, error) {
-			err := writeDir(path, func(tmp string) (err error) {
-				if doc.SynthFacts, err = a.env(s, g, p).Synthesise(cmd.Context(), tmp); err != nil {
-					return err
-				}
-				return doc.check()
-			})
-			return fmt.Sprintf("%d walks -> %d questions", doc.Walks, doc.Accepted), err
-		})
-		if err != nil {
-			return err
-		}
-		return a.print(doc, doc.rows())
+		defer g.Close()
+		return a.synthesise(cmd, g, a.Path(*out), o)
 	}
+	cmd.AddCommand(newSynthPlan(a, graph, options), newSynthReport(a), newSynthWhy(a), newSynthShow(a), newSynthParts(a))
 	return cmd
 }
 
-// check refuses a funnel that does not add up or lets nothing through.
-func (d *synthDoc) check() error {
-	if lost := d.Walks - d.Accepted - total(d.Rejected); lost != 0 {
-		return &quarry.Error{Op: "synth", Kind: quarry.KindInternal, Subject: "ledger", Msg: fmt.Sprintf("%d of %d walks are neither accepted nor rejected", lost, d.Walks)}
+// synthFlags adds the flags of a synthesis to a command and those below it.
+func synthFlags(cmd *cobra.Command) func(cmd *cobra.Command) (pipeline.Options, error) {
+	var o pipeline.Options
+	f := cmd.PersistentFlags()
+	f.IntVar(&o.Hops, "hops", 4, "statements of the path, 1 to 10")
+	f.IntVar(&o.Accept, "accept", 100, "questions to stop at; 0 is as many as the walks give")
+	f.IntVar(&o.MaxWalks, "max-walks", 1_000_000, "walks to stop at")
+	f.Uint64Var(&o.Seed, flagSeed, 1, "root of the random streams")
+	f.IntVar(&o.Concurrency, "concurrency", 0, "walks under way at once; changes nothing but the time (default one per processor)")
+	f.Float64Var(&o.Beta, "beta", 8, "weight of a hop that changes the document, against 1")
+	f.IntVar(&o.MinDocs, "min-docs", 0, "fewest documents of a path; 0 is half its entities rounded up, -1 none")
+	f.IntVar(&o.MaxDegree, "max-degree", 0, "most statements of an entity inside a walk; 0 is no limit")
+	f.IntVar(&o.HubDocs, "hub-docs", 0, "entities in more documents are neither inside nor answers; 0 is no limit")
+	necessity := f.String("necessity", "N1", "level of path necessity to ask for: N1, N2, N3 or N4")
+	f.IntVar(&o.Leaf, "leaf", 5, "entities that a condition leaves at least, alone and with its neighbours")
+	f.IntVar(&o.Conditions, "conditions", 3, "most conditions of a question")
+	f.IntVar(&o.K, "k", 10, "passages of a search that count for retrieval")
+	f.IntVar(&o.PerAnswer, "per-answer", 0, "most questions with one answer; 0 is no limit")
+	f.IntVar(&o.PerAnchor, "per-anchor", 0, "most questions from one start; 0 is no limit")
+	f.StringVar(&o.AsOf, "as-of", "", "date for which answers hold, as YYYY-MM-DD; none checks no times")
+	f.StringVar(&o.Lang, "lang", "en", "language of the questions: en or zh")
+	f.StringVar(&o.License, flagLicense, "", "licence of the texts, copied into each question")
+	policy := f.String("policy", policyNone, "models that try the questions: only "+policyNone+" yet")
+	return func(cmd *cobra.Command) (pipeline.Options, error) {
+		levels := map[string]pipeline.Level{"N1": pipeline.N1, "N2": pipeline.N2, "N3": pipeline.N3, "N4": pipeline.N4}
+		level, ok := levels[strings.ToUpper(*necessity)]
+		switch {
+		case !ok:
+			return o, badFlag(cmd, "necessity", "one of "+strings.Join(slices.Sorted(maps.Keys(levels)), ", "))
+		case *policy != policyNone:
+			return o, badFlag(cmd, "policy", policyNone+": trying questions with a model is not built into this command yet")
+		case o.Accept < 0:
+			return o, badFlag(cmd, "accept", "a number from 0 on")
+		case o.MaxWalks < 1:
+			return o, badFlag(cmd, "max-walks", "a number from 1 on")
+		case o.Lang != string(wording.English) && o.Lang != string(wording.Chinese):
+			return o, badFlag(cmd, "lang", "en or zh")
+		}
+		o.Necessity, o.Wording = level, "templates"
+		return o, nil
 	}
-	if d.Accepted == 0 {
-		return &quarry.Error{Op: "synth", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d walks", d.Walks), Msg: fmt.Sprintf("no question was accepted: %v", report.Reasons(d.Rejected)),
-			Hint: "raise synth.walks in the spec, loosen the check that rejects most, or give a larger graph"}
+}
+
+// templates is the writer for a graph: an invented world brings the phrases of its relations.
+func templates(g *kg.Mapped) pipeline.Templates {
+	var own []wording.Relation
+	for _, r := range worldgen.Relations() {
+		if n, ok := g.RelationByID(r.ID); ok && g.Label(n) == r.Label {
+			own = append(own, wording.Relation{ID: r.ID, Label: r.Label, LabelZH: r.LabelZH, Forward: wording.Phrase(r.Forward), Inverse: wording.Phrase(r.Inverse)})
+		}
+	}
+	return pipeline.Templates{Lexicon: wording.NewLexicon(own...)}
+}
+
+func (a *app) synthesise(cmd *cobra.Command, g *kg.Mapped, dir string, o pipeline.Options) error {
+	doc := synthRunDoc{Path: dir, File: filepath.Join(dir, pipeline.QuestionsFile), Ledger: filepath.Join(dir, pipeline.LedgerFile)}
+	err := a.stage("synth", func(p *report.Progress) (string, error) {
+		var err error
+		doc.Report, err = pipeline.Run(cmd.Context(), g, dir, o, pipeline.Hooks{Writer: templates(g), Progress: func(walks, found int) {
+			p.Update(found, o.Accept, fmt.Sprintf("questions of %d walks", walks))
+		}})
+		if err != nil {
+			return "", err
+		}
+		if doc.Accepted > 0 {
+			qs, err := loop.ReadQuestions(doc.File, "")
+			if err != nil {
+				return "", err
+			}
+			doc.Dataset = filepath.Join(dir, "q1")
+			if err := loop.WriteQ1(doc.Dataset, qs, o.License); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("%d walks -> %d questions, stopped by %s", doc.Walks, doc.Accepted, doc.Stop), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := a.print(doc, append(reportRows(doc.Report), row{"questions", doc.File}, row{"ledger", doc.Ledger}, row{"dataset", doc.Dataset})); err != nil {
+		return err
+	}
+	if o.Accept > 0 && doc.Accepted < o.Accept {
+		return &quarry.Error{Op: "synth", Kind: quarry.KindGate, Subject: fmt.Sprintf("%d of %d questions", doc.Accepted, o.Accept), Msg: "stopped by " + string(doc.Stop),
+			Hint: "raise --max-walks and run again: it goes on from here. quarry synth report " + dir + " shows what rejects most"}
 	}
 	return nil
 }
 
-func (d *synthDoc) rows() []row {
-	rows := []row{{"walks", d.Walks}, {"rejected", total(d.Rejected)}}
-	rows = append(rows, reasons("  ", d.Rejected)...)
-	rows = append(rows, row{"accepted", d.Accepted})
-	for _, part := range []quarry.Split{quarry.SplitTrain, quarry.SplitTier, quarry.SplitHeldout} {
-		rows = append(rows, row{"  " + string(part), fmt.Sprintf("%d, %d across documents", d.BySplit[part], d.Cross[part])})
+func reportRows(r pipeline.Report) []row {
+	rows := []row{{"walks", r.Walks}}
+	for _, s := range r.Stages {
+		rows = append(rows, row{string(s.Name), fmt.Sprintf("%d in, %d out", s.In, s.Out)})
+		rejected := map[string]int{}
+		for why, n := range s.Rejected {
+			rejected[string(why)] = n
+		}
+		rows = append(rows, reasons("  ", rejected)...)
 	}
-	rows = append(rows, row{"  evidence in another part", d.Elsewhere})
-	return append(rows, row{"questions", d.Questions}, row{"ledger", d.Ledger}, row{"dataset", d.Dataset})
+	rows = append(rows, row{"accepted", r.Accepted}, row{"conservation", r.Conservation}, row{"digest", r.Digest})
+	if r.Stop != "" {
+		rows = append(rows, row{"stopped by", string(r.Stop)}, row{"seconds", fmt.Sprintf("%.1f", r.Seconds)})
+	}
+	return rows
+}
+
+func newSynthReport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "report DIR",
+		Short:   "Say from the ledger what became of the walks: in, out and reasons of every stage",
+		Example: "  quarry synth report questions\n  quarry synth report questions -o json",
+		Args:    exactArgs("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := a.folder(args[0], "quarry synth writes it")
+			if err != nil {
+				return err
+			}
+			r, err := pipeline.Read(dir)
+			if err != nil {
+				return err
+			}
+			return a.print(r, reportRows(r))
+		},
+	}
+}
+
+func newSynthWhy(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "why DIR WALK|ID",
+		Short:   "Tell what became of one walk or question, and why",
+		Example: "  quarry synth why questions 17\n  quarry synth why questions q-0123456789abcdef",
+		Args:    exactArgs("DIR", "WALK|ID"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := a.folder(args[0], "quarry synth writes it")
+			if err != nil {
+				return err
+			}
+			lines, err := pipeline.Why(dir, args[1])
+			if err != nil {
+				return err
+			}
+			rows := make([]row, len(lines))
+			for i, l := range lines {
+				rows[i] = row{l, ""}
+			}
+			return a.print(struct {
+				Lines []string `json:"lines"`
+			}{lines}, rows)
+		},
+	}
+}
+
+func newSynthShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FILE ID",
+		Short:   "Show a question with its path, sources and certificate",
+		Example: "  quarry synth show questions/questions.jsonl q-0123456789abcdef",
+		Args:    exactArgs("FILE", "ID"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := a.input(args[0], "quarry synth writes questions.jsonl")
+			if err != nil {
+				return err
+			}
+			qs, err := loop.ReadQuestions(path, "")
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(qs, func(q quarry.Question) bool { return q.ID == args[1] })
+			if i < 0 {
+				return &quarry.Error{Op: "synth show", Kind: quarry.KindNotFound, Subject: args[1], Msg: fmt.Sprintf("none of the %d questions of %s", len(qs), path), Hint: "quarry synth why DIR ID tells of rejected ones"}
+			}
+			return a.print(qs[i], questionRows(&qs[i]))
+		},
+	}
+}
+
+func questionRows(q *quarry.Question) []row {
+	rows := []row{{"id", oneLine(q.ID)}, {"question", oneLine(q.Text)}, {"answer", oneLine(q.Answer)}}
+	if len(q.Aliases) > 0 {
+		rows = append(rows, row{"or", oneLine(strings.Join(q.Aliases, " | "))})
+	}
+	statement := func(s quarry.Statement, inverse bool) {
+		arrow := "-- " + s.Predicate + " -->"
+		if inverse {
+			arrow += " (walked back)"
+		}
+		rows = append(rows, row{oneLine(fmt.Sprintf("  %s %s %s", s.Subject, arrow, s.Object)), ""})
+		if s.Text != "" {
+			rows = append(rows, row{oneLine(fmt.Sprintf("      %q (%s, bytes %d to %d)", s.Text, s.Doc, s.Start, s.End)), ""})
+		}
+	}
+	rows = append(rows, row{"path", ""})
+	for _, h := range q.Path {
+		statement(h.Statement, h.Inverse)
+	}
+	if len(q.Conditions) > 0 {
+		rows = append(rows, row{"conditions", ""})
+		for _, s := range q.Conditions {
+			statement(s, false)
+		}
+	}
+	return append(rows, row{"certificate", oneLine(string(q.Certificate))}, row{"walk", oneLine(string(q.Walk))})
+}
+
+func newSynthPlan(a *app, graph *string, options func(*cobra.Command) (pipeline.Options, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "plan --kg KG",
+		Short:   "Estimate what a synthesis needs: walks, seconds, calls, tokens and price",
+		Example: "  quarry synth plan --kg kg --hops 4 --accept 1000",
+		Args:    exactArgs(),
+	}
+	sample := cmd.Flags().Int("sample", 2000, "walks to try")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *graph == "" {
+			return &quarry.Error{Op: cmd.CommandPath(), Kind: quarry.KindInvalid, Msg: "--kg is missing", Hint: "for example: " + example(cmd)}
+		}
+		o, err := options(cmd)
+		if err != nil {
+			return err
+		}
+		g, err := a.mapped(*graph)
+		if err != nil {
+			return err
+		}
+		defer g.Close()
+		e, err := pipeline.Plan(cmd.Context(), g, o, pipeline.Hooks{Writer: templates(g)}, *sample, pipeline.PolicyGuess{}, pipeline.Price{})
+		if err != nil {
+			return err
+		}
+		return a.print(e, []row{{"walks tried", e.Sample}, {"passed", e.Passed}, {"questions per walk", fmt.Sprintf("%.4f, 95 %% interval %.4f to %.4f", e.Yield, e.Low, e.High)},
+			{"walks to expect", e.Walks}, {"questions to expect", e.Accepted}, {"seconds", fmt.Sprintf("%.1f", e.Seconds)}, {"calls of models", e.Cost.Calls},
+			{"tokens in", e.Cost.PromptTokens}, {"tokens out", e.Cost.OutputTokens}})
+	}
+	return cmd
 }

@@ -90,7 +90,12 @@ func (e *Env) Synthesise(ctx context.Context, out string) (SynthFacts, error) {
 	if err := datasets.WriteQuestionsJSONL(filepath.Join(out, QuestionsFile), res.Questions); err != nil {
 		return f, err
 	}
-	return f, writeRows(filepath.Join(out, "q1"), rowsOf(res.Questions, datasets.Q1FromQuestion), datasets.Meta{Producer: "quarry synth", License: e.Spec.License,
+	return f, WriteQ1(filepath.Join(out, "q1"), res.Questions, e.Spec.License)
+}
+
+// WriteQ1 publishes questions as a Q1 dataset in dir, in place of an earlier one.
+func WriteQ1(dir string, qs []quarry.Question, license string) error {
+	return writeRows(dir, rowsOf(qs, datasets.Q1FromQuestion), datasets.Meta{Producer: "quarry synth", License: license,
 		Note: "Questions walked from a knowledge graph, each with its evidence path, formal query and certificate."})
 }
 
