@@ -37,7 +37,7 @@ func graphs(b *testing.B) map[string]*csr.Graph {
 //	everything  N2, and the five conditions of independence too
 func BenchmarkCertify(b *testing.B) {
 	for name, g := range graphs(b) {
-		x, err := NewIndex(g, nil, 5)
+		x, err := NewIndex(g, nil, 5, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func BenchmarkShares(b *testing.B) {
 }
 
 func reportShares(b *testing.B, g *csr.Graph, sets [][]uint32, walks []Walk, o Options) {
-	x, err := NewIndex(g, sets, 5)
+	x, err := NewIndex(g, sets, 5, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func reportShares(b *testing.B, g *csr.Graph, sets [][]uint32, walks []Walk, o O
 // BenchmarkAnswerSet counts the answers of the walks' patterns with the general solver, without conditions.
 func BenchmarkAnswerSet(b *testing.B) {
 	for name, g := range graphs(b) {
-		x, err := NewIndex(g, nil, 5)
+		x, err := NewIndex(g, nil, 5, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

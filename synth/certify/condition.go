@@ -119,7 +119,7 @@ func (h *Chooser) loadBest(w Walk) {
 		for p := h.x.G.Off[v]; p < h.x.G.Off[v+1]; p++ {
 			to := h.x.G.Targets[p]
 			lo, hi := h.x.group(to, h.x.G.Steps[p].Reverse())
-			if int(hi-lo) >= h.x.leaf && !w.on(to) && (!h.o.Apart || h.apart(w, i, to)) {
+			if int(hi-lo) >= h.x.leaf && h.x.mayBe(v, p) && !w.on(to) && (!h.o.Apart || h.apart(w, i, to)) {
 				consider(h.x.half(i, v, p, int(hi-lo)))
 			}
 		}

@@ -66,7 +66,7 @@ func mustGraph(t testing.TB, n, rels int, es []csr.Edge) *csr.Graph {
 
 func mustIndex(t testing.TB, g *csr.Graph, sets [][]uint32) *Index {
 	t.Helper()
-	x, err := NewIndex(g, sets, 5)
+	x, err := NewIndex(g, sets, 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

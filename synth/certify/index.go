@@ -22,6 +22,7 @@ type Index struct {
 	nearOff  []uint32 // n+1
 	near     []uint32 // distinct neighbours of each entity, ascending
 	topOff   []uint32 // n+1
+	may      func(edge uint32) bool
 	tops     []top
 	sets     [][]uint32
 	inOff    []uint32 // n+1
@@ -50,13 +51,14 @@ const sameStep = 3
 
 // NewIndex prepares a graph. sets are entity sets that conditions may name (a class, the people born in a decade), each
 // ascending without repeats; the set's place is its number. leaf is how many entities a condition must leave, at least.
-func NewIndex(g *csr.Graph, sets [][]uint32, leaf int) (*Index, error) {
+// may says which statements can be conditions, nil for all: answers are counted over all of them either way.
+func NewIndex(g *csr.Graph, sets [][]uint32, leaf int, may func(edge uint32) bool) (*Index, error) {
 	if leaf < 1 {
 		return nil, &quarry.Error{Op: "certify", Kind: quarry.KindInvalid, Subject: fmt.Sprintf("leaf %d", leaf), Msg: "a condition leaves at least one entity",
 			Hint: "5 is the usual number"}
 	}
 	n := g.Entities()
-	x := &Index{G: g, leaf: leaf, sets: sets, groupOff: make([]uint32, n+1), nearOff: make([]uint32, n+1), topOff: make([]uint32, n+1),
+	x := &Index{G: g, leaf: leaf, may: may, sets: sets, groupOff: make([]uint32, n+1), nearOff: make([]uint32, n+1), topOff: make([]uint32, n+1),
 		inOff: make([]uint32, n+1), starts: make([][]uint32, 2*g.Rels)}
 	var row []uint32
 	for v := range uint32(n) {
@@ -107,6 +109,9 @@ func (x *Index) addMembers() error {
 	return nil
 }
 
+// mayBe says whether half-edge p of v can be a condition on v.
+func (x *Index) mayBe(v, p uint32) bool { return x.may == nil || x.may(x.G.EdgeAt(v, p)) }
+
 // addTops keeps for each entity the conditions that say most about it: those that the fewest entities satisfy, leaf or
 // more, ties by half-edge, sets after half-edges.
 func (x *Index) addTops() {
@@ -116,7 +121,7 @@ func (x *Index) addTops() {
 		row = row[:0]
 		for p := x.G.Off[v]; p < x.G.Off[v+1]; p++ {
 			lo, hi := x.group(x.G.Targets[p], x.G.Steps[p].Reverse())
-			if x.G.Targets[p] != v && int(hi-lo) >= x.leaf {
+			if x.G.Targets[p] != v && int(hi-lo) >= x.leaf && x.mayBe(v, p) {
 				row = append(row, top{half: p, lo: lo, hi: hi})
 			}
 		}

@@ -175,11 +175,11 @@ func TestQueryRefused(t *testing.T) {
 func TestIndexRefusesSets(t *testing.T) {
 	g := mustGraph(t, 3, 1, nil)
 	for _, sets := range [][][]uint32{{{3}}, {{1, 0}}, {{1, 1}}} {
-		if _, err := NewIndex(g, sets, 5); quarry.KindOf(err) != quarry.KindInvalid {
+		if _, err := NewIndex(g, sets, 5, nil); quarry.KindOf(err) != quarry.KindInvalid {
 			t.Errorf("%v: %v", sets, err)
 		}
 	}
-	if _, err := NewIndex(g, nil, 0); quarry.KindOf(err) != quarry.KindInvalid {
+	if _, err := NewIndex(g, nil, 0, nil); quarry.KindOf(err) != quarry.KindInvalid {
 		t.Errorf("leaf 0: %v", err)
 	}
 }

@@ -62,7 +62,7 @@ func weakener(t testing.TB, g *csr.Graph, e Entities, lang wording.Lang) *Weaken
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := certify.NewIndex(g, sets, 1)
+	x, err := certify.NewIndex(g, sets, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func NewSpace(g *kg.Mapped, o Options, hooks Hooks) (*Space, error) {
 		s.sets, members = setsOf(g, o.Leaf)
 	}
 	var err error
-	if s.index, err = certify.NewIndex(g.Graph.Graph, members, o.Leaf); err != nil {
+	if s.index, err = certify.NewIndex(g.Graph.Graph, members, o.Leaf, s.sourced()); err != nil {
 		return nil, err
 	}
 	if o.AsOf != "" {
@@ -192,4 +192,12 @@ func (s *Space) wrapped(name string, f file) file {
 		return f
 	}
 	return s.wrap(name, f)
+}
+
+// sourced says which statements a question may name: in a graph with texts those that a text carries.
+func (s *Space) sourced() func(edge uint32) bool {
+	if s.texts == nil {
+		return nil
+	}
+	return func(edge uint32) bool { return s.g.Docs[edge] != csr.NoDoc }
 }
