@@ -10,7 +10,7 @@ var layers = []struct {
 	level    int
 	families []string
 }{
-	{1, []string{"internal/atomicfile", "internal/limit", "internal/lint", "internal/report", "internal/retry", "internal/telemetry"}},
+	{1, []string{"internal/atomicfile", "internal/limit", "internal/lint", "internal/report", "internal/retry", "internal/teacher", "internal/telemetry"}},
 	{2, []string{"datasets", "kg", "internal/journal"}},
 	{3, []string{"synth", "rollout", "rewards", "pivot", "icepop", "sft", "dpo"}},
 	{4, []string{"jobs", "dash"}},
@@ -51,6 +51,7 @@ var homes = []struct {
 	{"k8s.io", []string{"jobs/kube"}},
 	{"sigs.k8s.io", []string{"jobs/kube"}},
 	{"github.com/ray-project/kuberay", []string{"jobs/kube"}},
+	{"github.com/sashabaranov/go-openai", []string{"internal/teacher"}},
 	{"testing", nil},
 	{"github.com/google/go-cmp", nil},
 	{"github.com/rogpeppe/go-internal", nil},
