@@ -13,6 +13,7 @@ import (
 	"github.com/quarry-rl/quarry/internal/atomicfile"
 	"github.com/quarry-rl/quarry/kg/bm25"
 	"github.com/quarry-rl/quarry/kg/ingest"
+	"github.com/quarry-rl/quarry/kg/resolve"
 	"github.com/quarry-rl/quarry/kg/store"
 )
 
@@ -32,12 +33,21 @@ func FormatVersion() string {
 // Build reads sources of any format that kg/ingest knows and writes a graph folder with its index to out, which must
 // exist. Errors are those of ingest.Read, store.Builder and bm25.
 func Build(ctx context.Context, out string, o ingest.Options, sources ...string) (store.Manifest, ingest.Stats, error) {
+	return BuildResolved(ctx, out, o, nil, sources...)
+}
+
+// BuildResolved is Build with entities joined as a map says; nil joins none.
+func BuildResolved(ctx context.Context, out string, o ingest.Options, joined *resolve.Mapping, sources ...string) (store.Manifest, ingest.Stats, error) {
 	var read ingest.Stats
 	m, err := Write(ctx, out, func(b *store.Builder) (err error) {
 		for _, s := range sources {
 			b.AddSource(store.Source{Path: filepath.Base(filepath.Clean(s))})
 		}
-		read, err = ingest.Read(ctx, b, o, sources...)
+		var sink ingest.Sink = b
+		if joined != nil {
+			sink = resolve.Apply(joined, b)
+		}
+		read, err = ingest.Read(ctx, sink, o, sources...)
 		return err
 	})
 	return m, read, err

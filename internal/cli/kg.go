@@ -12,6 +12,7 @@ import (
 	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/kg"
 	"github.com/quarry-rl/quarry/kg/ingest"
+	"github.com/quarry-rl/quarry/kg/resolve"
 	"github.com/quarry-rl/quarry/kg/store"
 )
 
@@ -22,7 +23,7 @@ func newKG(a *app) *cobra.Command {
 		Args:  onlySubcommands,
 		RunE:  showHelp,
 	}
-	cmd.AddCommand(newKGBuild(a), newKGGenerate(a), newKGStats(a), newKGFsck(a), newKGSearch(a), newKGShow(a), newKGPath(a), newKGWalk(a), newKGServe(a))
+	cmd.AddCommand(newKGBuild(a), newKGGenerate(a), newKGExtract(a), newKGResolve(a), newKGStats(a), newKGFsck(a), newKGSearch(a), newKGShow(a), newKGPath(a), newKGWalk(a), newKGServe(a))
 	return cmd
 }
 
@@ -69,6 +70,7 @@ func newKGBuild(a *app) *cobra.Command {
 	share := f.Float64("max-bad-share", 0.05, "share of bad lines above which even "+onErrorQuarantine+" stops; 1 is no limit")
 	raw := f.Bool("raw-rdf", false, "keep labels, types and descriptions of RDF as edges")
 	drop := f.Bool("drop-literals", false, "leave out edges to dates, numbers and texts")
+	joins := f.String("map", "", "entities to join, as quarry kg resolve wrote them")
 	hrt := f.Bool("head-tail-relation", false, "columns of triple files without a header are head, tail, relation")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := required(cmd, flagOut); err != nil {
@@ -102,10 +104,16 @@ func newKGBuild(a *app) *cobra.Command {
 		for i := range args {
 			args[i] = a.Path(args[i])
 		}
+		var joined *resolve.Mapping
+		if *joins != "" {
+			if joined, _, err = resolve.Read(a.Path(*joins)); err != nil {
+				return err
+			}
+		}
 		if err := newDir(doc.Path, store.ManifestFile, *replace); err != nil {
 			return err
 		}
-		if err := a.buildGraph(cmd.Context(), &doc, o, args); err != nil {
+		if err := a.buildGraph(cmd.Context(), &doc, o, joined, args); err != nil {
 			return err
 		}
 		rows := []row{{"graph", doc.Path}, {"digest", doc.Digest}, {"files", doc.Files}, {"lines", doc.Lines}}
@@ -117,7 +125,7 @@ func newKGBuild(a *app) *cobra.Command {
 				rows = append(rows, row{"", fmt.Sprintf("and %d more", len(doc.Skipped)-i)})
 				break
 			}
-			rows = append(rows, row{[]string{"skipped files", ""}[min(i, 1)], oneLine(name)})
+			rows = append(rows, row{[]string{"skipped files", ""}[min(i, 1)], name})
 		}
 		if len(doc.Left) > 0 {
 			rows = append(append(rows, row{"left out", ""}), reasons("  ", doc.Left)...)
@@ -141,7 +149,7 @@ func joined[T ~string](names []T) string {
 	return s
 }
 
-func (a *app) buildGraph(ctx context.Context, doc *buildDoc, o ingest.Options, sources []string) error {
+func (a *app) buildGraph(ctx context.Context, doc *buildDoc, o ingest.Options, joined *resolve.Mapping, sources []string) error {
 	return a.stage("kg", func(p *report.Progress) (string, error) {
 		if doc.Quarantine != "" {
 			f, err := os.Create(doc.Quarantine)
@@ -155,7 +163,7 @@ func (a *app) buildGraph(ctx context.Context, doc *buildDoc, o ingest.Options, s
 			p.Update(int(at.Bytes>>10), int(at.TotalBytes>>10), fmt.Sprintf("KiB, %d statements", at.Statements))
 		}
 		err := writeDir(doc.Path, func(dir string) error {
-			m, read, err := kg.Build(ctx, dir, o, sources...)
+			m, read, err := kg.BuildResolved(ctx, dir, o, joined, sources...)
 			doc.Digest, doc.Bytes, doc.Counts = m.Digest, m.Bytes, m.Counts
 			doc.Files, doc.Lines, doc.Bad, doc.Left = read.Files, read.Lines, read.Bad, map[string]int{}
 			doc.Skipped = append([]string{}, read.Skipped...)
@@ -243,7 +251,7 @@ func newKGFsck(a *app) *cobra.Command {
 				return err
 			}
 			for _, f := range faults {
-				if _, err := io.WriteString(a.Stderr, "fault: "+f.String()+"\n"); err != nil {
+				if _, err := io.WriteString(a.Stderr, "fault: "+oneLine(f.String())+"\n"); err != nil {
 					return outputError(err)
 				}
 			}

@@ -39,13 +39,14 @@ eval: {attempts: 2, every: 1, bootstrap: 200}
 // workdir runs commands in a folder of its own.
 type workdir struct {
 	*testing.T
-	dir string
+	dir  string
+	vars map[string]string // environment
 }
 
 // newWorkdir has the folder data and the spec small.yaml.
 func newWorkdir(t *testing.T) *workdir {
 	t.Helper()
-	w := &workdir{t, t.TempDir()}
+	w := &workdir{T: t, dir: t.TempDir(), vars: map[string]string{}}
 	if err := wikiFolder(200, w.path("data")); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func (w *workdir) read(name string) []byte {
 // run gives the exit code and both outputs of a command line.
 func (w *workdir) run(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	st := &State{Args: args, Dir: w.dir, Env: func(string) (string, bool) { return "", false }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	st := &State{Args: args, Dir: w.dir, Env: func(name string) (string, bool) { v, ok := w.vars[name]; return v, ok }, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
 	code = Run(w.Context(), st)
 	return code, out.String(), errs.String()
 }
