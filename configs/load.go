@@ -92,9 +92,8 @@ func readFile(op, path string) ([]byte, error) {
 // Parse reads the text of a spec over Default and validates it; file names it in errors and gives a spec without a
 // name its name. All problems are reported, joined, each of KindInvalid with "file:line:col" as Subject.
 func Parse(file string, src []byte) (Run, error) {
-	if n := bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{")); len(src) > maxSpecBytes || n > maxSpecBrackets {
-		return Run{}, &quarry.Error{Op: opSpec, Kind: quarry.KindInvalid, Subject: file, Msg: fmt.Sprintf("%d bytes with %d brackets, expected at most %d and %d", len(src), n, maxSpecBytes, maxSpecBrackets),
-			Hint: "is this the spec? a spec is a page of YAML"}
+	if err := checkSize(opSpec, file, src); err != nil {
+		return Run{}, err
 	}
 	run := Default()
 	run.APIVersion, run.Kind = "", "" // both must stand in the file
@@ -104,7 +103,7 @@ func Parse(file string, src []byte) (Run, error) {
 	if at == nil {
 		return Run{}, err
 	}
-	head := missingHead(file, at)
+	head := missingHead(opSpec, file, KindRun, at)
 	if err := errors.Join(head, err); err != nil {
 		return Run{}, err
 	}
@@ -123,11 +122,11 @@ func Parse(file string, src []byte) (Run, error) {
 }
 
 // missingHead names the keys that say what the file is.
-func missingHead(file string, at map[string]string) error {
+func missingHead(op, file, kind string, at map[string]string) error {
 	var errs []error
-	for _, k := range []struct{ key, value string }{{"apiVersion", APIVersion}, {"kind", KindRun}} {
+	for _, k := range []struct{ key, value string }{{"apiVersion", APIVersion}, {"kind", kind}} {
 		if _, ok := at[k.key]; !ok {
-			errs = append(errs, &quarry.Error{Op: opSpec, Kind: quarry.KindInvalid, Subject: file,
+			errs = append(errs, &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: file,
 				Msg: fmt.Sprintf("%s is missing, expected %s", k.key, k.value), Hint: fmt.Sprintf("add the line `%s: %s`", k.key, k.value)})
 		}
 	}
@@ -148,6 +147,15 @@ const (
 	maxSpecBytes    = 1 << 20
 	maxSpecBrackets = 1000
 )
+
+func checkSize(op, file string, src []byte) error {
+	n := bytes.Count(src, []byte("[")) + bytes.Count(src, []byte("{"))
+	if len(src) <= maxSpecBytes && n <= maxSpecBrackets {
+		return nil
+	}
+	return &quarry.Error{Op: op, Kind: quarry.KindInvalid, Subject: file, Msg: fmt.Sprintf("%d bytes with %d brackets, expected at most %d and %d", len(src), n, maxSpecBytes, maxSpecBrackets),
+		Hint: "is this the spec? a spec is a page of YAML"}
+}
 
 // plain is text that YAML reads as itself; the library leaves more unquoted than its own reader takes back ("? !").
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_/.-]*$`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/quarry-rl/quarry"
 )
@@ -50,14 +51,17 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// oneLine keeps text from files and servers from breaking the format or the terminal.
+// oneLine keeps text from files and servers from breaking the format or the terminal: control characters become "?", and
+// marks that turn or hide what stands beside them go, but for the joiners that letters and emoji need.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case r == '\n' || r == '\t' || r == '\r' || r == '\u2028' || r == '\u2029':
 			return ' '
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r):
 			return '?'
+		case unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d':
+			return -1
 		}
 		return r
 	}, s)

@@ -52,7 +52,7 @@ func newKGSearch(a *app) *cobra.Command {
 			ps := g.Passage(h.Passage)
 			id := g.DocumentID(ps.Doc)
 			doc.Hits = append(doc.Hits, hit{i + 1, h.Score, id, ps.Sentence, ps.Start, ps.Title, ps.Text})
-			rows = append(rows, row{fmt.Sprintf("[%d]", i+1), fmt.Sprintf("%s (%s, sentence %d)", oneLine(ps.Title), oneLine(id), ps.Sentence)}, row{"", oneLine(ps.Text)})
+			rows = append(rows, row{fmt.Sprintf("[%d]", i+1), fmt.Sprintf("%s (%s, sentence %d)", ps.Title, id, ps.Sentence)}, row{"", ps.Text})
 		}
 		if len(rows) == 0 {
 			rows = []row{{"no passage holds a word of the query", ""}}
@@ -144,9 +144,9 @@ func (f fact) rows(from string) []row {
 	if f.Inverse {
 		arrow = fmt.Sprintf("<-- %s --", f.Label)
 	}
-	text := oneLine(fmt.Sprintf("%s %s %s", from, arrow, f.To.Name))
+	text := fmt.Sprintf("%s %s %s", from, arrow, f.To.Name)
 	for _, q := range f.Quals {
-		text += oneLine(fmt.Sprintf("; %s %s", q.Property, q.Value))
+		text += fmt.Sprintf("; %s %s", q.Property, q.Value)
 	}
 	rows := []row{{"  " + text, ""}}
 	for i, c := range f.Evidence {
@@ -155,10 +155,10 @@ func (f fact) rows(from string) []row {
 			break
 		}
 		if c.Text == "" {
-			rows = append(rows, row{"      in " + oneLine(c.Doc), ""})
+			rows = append(rows, row{"      in " + c.Doc, ""})
 			continue
 		}
-		rows = append(rows, row{oneLine(fmt.Sprintf("      %q (%s)", c.Text, c.Title)), ""})
+		rows = append(rows, row{fmt.Sprintf("      %q (%s)", c.Text, c.Title), ""})
 	}
 	return rows
 }
@@ -195,8 +195,8 @@ func newKGShow(a *app) *cobra.Command {
 			return err
 		}
 		doc := showDoc{Named: g.Named(e), NameZH: g.NameZH(e), Type: g.Type(e), Description: g.Description(e), Docs: len(g.DocsOf(e)), Degree: g.Degree(e), Facts: []fact{}}
-		rows := []row{{"id", oneLine(doc.ID)}, {"name", oneLine(doc.Name)}}
-		for _, r := range []row{{"in Chinese", oneLine(doc.NameZH)}, {"aliases", oneLine(strings.Join(g.Aliases(e), " | "))}, {"type", oneLine(doc.Type)}, {"description", oneLine(doc.Description)}} {
+		rows := []row{{"id", doc.ID}, {"name", doc.Name}}
+		for _, r := range []row{{"in Chinese", doc.NameZH}, {"aliases", strings.Join(g.Aliases(e), " | ")}, {"type", doc.Type}, {"description", doc.Description}} {
 			if r.value != "" {
 				rows = append(rows, r)
 			}
@@ -268,7 +268,7 @@ func hopRows(from string, hops []fact) (rows []row) {
 		from = f.To.Name
 	}
 	if len(rows) == 0 {
-		rows = []row{{"  both are " + oneLine(from), ""}}
+		rows = []row{{"  both are " + from, ""}}
 	}
 	return rows
 }

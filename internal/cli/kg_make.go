@@ -32,7 +32,7 @@ func newKGResolve(a *app) *cobra.Command {
 		Long: "Resolve compares names, aliases, types, dates and relations of the entities of a graph folder and writes a map of those\n" +
 			"that are one, each with rule, score and evidence (docs/stages/resolve.md). quarry kg build --map applies it to the\n" +
 			"sources; nothing is joined before that.",
-		Example: "  quarry kg resolve kg --out kg.map\n  quarry kg build --out joined --map kg.map examples/wiki",
+		Example: "  quarry kg resolve kg --out kg.map\n  quarry kg resolve kg --out kg.map --threshold 0.9 --replace",
 		Args:    exactArgs("DIR"),
 	}
 	var o resolve.Options
@@ -96,7 +96,7 @@ func newKGExtract(a *app) *cobra.Command {
 			"or sents) and keeps those whose words stand in the source (docs/stages/extract.md). DIR/statements.jsonl is a source of\n" +
 			"quarry kg build; DIR/ledger.jsonl says what was rejected and why. Answers are kept in DIR/answers.jsonl, so that the same\n" +
 			"command goes on where it was stopped without paying twice.",
-		Example: "  quarry kg extract docs.jsonl --out pairs --teacher http://127.0.0.1:8000/v1 --model my-teacher\n  quarry kg build --out kg pairs/statements.jsonl",
+		Example: "  quarry kg extract docs.jsonl --out pairs --teacher http://127.0.0.1:8000/v1 --model my-teacher\n  quarry kg extract docs.jsonl --out pairs --teacher http://127.0.0.1:8000/v1 --model my-teacher --max-calls 100",
 		Args:    exactArgs("FILE"),
 	}
 	o := extract.Options{}

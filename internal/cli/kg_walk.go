@@ -87,7 +87,7 @@ func newKGWalk(a *app) *cobra.Command {
 			if why == walk.Complete {
 				doc.Complete++
 				l.Answer = g.Name(p.Vertices[p.Answer])
-				rows = append(rows, row{oneLine(fmt.Sprintf("walk %d to %s", n, l.Answer)), ""})
+				rows = append(rows, row{fmt.Sprintf("walk %d to %s", n, l.Answer), ""})
 				paths := p.Paths()
 				for i, path := range paths {
 					if len(paths) > 1 {

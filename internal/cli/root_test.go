@@ -41,6 +41,24 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
+// TestTextIsSafe: whatever stands in a file name, a name or a text, no result steers the terminal or turns its line.
+func TestTextIsSafe(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b[31mred\x1b]0;title\a": "?[31mred?]0;title?", "a\u009b31m": "a?31m", "a\x9b31m": "a\ufffd31m", "a\u202eb\u2066c\u200e": "abc", "a\tb\nc\rd\u2028e": "a b c d e",
+		"a\u00adb\ufeff": "ab", "\U000e0041": "", "\v\f\b\x00\x7f": "?????", "👨\u200d👩 שלום 北京 می\u200cخواهم": "👨\u200d👩 שלום 北京 می\u200cخواهم",
+	} {
+		var b bytes.Buffer
+		a := &app{State: &State{Stdout: &b}}
+		if err := a.print(nil, []row{{"x" + in, "y" + in}, {"z" + in, ""}, {"n", 7}}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		if len(lines) != 4 || !strings.HasPrefix(lines[0], "x"+want) || !strings.HasSuffix(lines[0], "  y"+want) || lines[1] != "z"+want {
+			t.Errorf("%q: %q, want %q", in, b.String(), want)
+		}
+	}
+}
+
 // TestSignals follows the first signal to the cause every command sees, and the second to the exit.
 func TestSignals(t *testing.T) {
 	signals, exited := make(chan os.Signal), make(chan int, 1)

@@ -127,7 +127,7 @@ func (u unplayed) rows() []row {
 			if x.Line > 0 {
 				where = fmt.Sprintf("%s, line %d of the questions", x.Episode, x.Line)
 			}
-			rows = append(rows, row{"  ", where + ": " + oneLine(x.Message)})
+			rows = append(rows, row{"  ", where + ": " + x.Message})
 		}
 	}
 	return rows

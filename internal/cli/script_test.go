@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"flip":   flip,
 			"many":   many,
 			"json":   jsonAt,
+			"judge":  judge,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -253,7 +253,7 @@ func (a *app) env(spec configs.Run, g *kg.Graph, p loop.Progress) *loop.Env {
 	return loop.NewEnv(spec, g, a.Settings.Endpoint, a.Log, p)
 }
 
-// row is one line of a result printed as text.
+// row is one line of a result printed as text, whatever is in it.
 type row struct {
 	name  string
 	value any
@@ -266,11 +266,11 @@ func (a *app) print(doc any, rows []row) error {
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		line := fmt.Sprintf("%s\t%v\n", r.name, r.value)
-		if r.value == "" {
-			line = r.name + "\n"
+		line := oneLine(r.name)
+		if r.value != "" {
+			line += "\t" + oneLine(fmt.Sprint(r.value))
 		}
-		if _, err := io.WriteString(w, line); err != nil {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
 			return outputError(err)
 		}
 	}

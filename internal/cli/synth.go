@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 	"github.com/quarry-rl/quarry/internal/loop"
 	"github.com/quarry-rl/quarry/internal/report"
 	"github.com/quarry-rl/quarry/kg"
@@ -37,11 +41,11 @@ func newSynth(a *app) *cobra.Command {
 			"proves the question (necessity, independence, retrieval ranks, dispersion, times), words it, and checks the words. It\n" +
 			"stops at --accept questions or at --max-walks. Every walk ends in one line of ledger.jsonl; questions.jsonl and the\n" +
 			"dataset q1 hold what was accepted. The same command goes on where an earlier one was stopped or killed.",
-		Example: "  quarry synth --kg kg --out questions --hops 4 --accept 100\n  quarry synth plan --kg kg --hops 4 --accept 100\n  quarry synth why questions 17",
+		Example: "  quarry synth --kg kg --out questions --hops 4 --accept 100\n  quarry synth --kg kg --out zh --lang zh --hops 3 --min-docs 2",
 		Args:    onlySubcommands,
 	}
 	graph := cmd.PersistentFlags().String(flagKG, "", "graph folder")
-	options := synthFlags(cmd)
+	options := withBenchmarks(a, cmd, synthFlags(cmd))
 	out := cmd.Flags().String(flagOut, "", "folder to write, or to go on with")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := required(cmd, flagKG, flagOut); err != nil {
@@ -51,14 +55,15 @@ func newSynth(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		g, err := a.mapped(*graph)
+		g, err := a.sourced(*graph)
 		if err != nil {
 			return err
 		}
 		defer g.Close()
 		return a.synthesise(cmd, g, a.Path(*out), o)
 	}
-	cmd.AddCommand(newSynthPlan(a, graph, options), newSynthReport(a), newSynthWhy(a), newSynthShow(a), newSynthParts(a))
+	cmd.AddCommand(newSynthPlan(a, graph, options), newSynthReport(a), newSynthWhy(a), newSynthShow(a), newSynthParts(a),
+		newSynthHash(a), newSynthAudit(a, graph), newSynthMix(a))
 	return cmd
 }
 
@@ -97,12 +102,36 @@ func synthFlags(cmd *cobra.Command) func(cmd *cobra.Command) (pipeline.Options, 
 			return o, badFlag(cmd, "accept", "a number from 0 on")
 		case o.MaxWalks < 1:
 			return o, badFlag(cmd, "max-walks", "a number from 1 on")
+		case o.Hops < 1:
+			return o, badFlag(cmd, "hops", "a number from 1 to 10")
+		case !(o.Beta > 0):
+			return o, badFlag(cmd, "beta", "a number above 0")
+		case o.Leaf < 1:
+			return o, badFlag(cmd, "leaf", "a number from 1 on")
+		case o.Conditions < 1:
+			return o, badFlag(cmd, "conditions", "a number from 1 on")
+		case o.K < 1:
+			return o, badFlag(cmd, "k", "a number from 1 on")
 		case o.Lang != string(wording.English) && o.Lang != string(wording.Chinese):
 			return o, badFlag(cmd, "lang", "en or zh")
 		}
 		o.Necessity, o.Wording = level, "templates"
 		return o, nil
 	}
+}
+
+// sourced opens a graph whose statements stand in documents: without them no search finds an answer, and no question can
+// name its sources.
+func (a *app) sourced(path string) (*kg.Mapped, error) {
+	g, err := a.mapped(path)
+	if err != nil || g.Documents() > 0 {
+		return g, err
+	}
+	if err := g.Close(); err != nil {
+		return nil, err
+	}
+	return nil, &quarry.Error{Op: "synth", Kind: quarry.KindInvalid, Subject: path, Msg: "the graph has no documents, and a question needs sources that a search finds",
+		Hint: "build the graph from a format that carries documents: docs/formats/sources.md"}
 }
 
 // templates is the writer for a graph: an invented world brings the phrases of its relations.
@@ -116,8 +145,29 @@ func templates(g *kg.Mapped) pipeline.Templates {
 	return pipeline.Templates{Lexicon: wording.NewLexicon(own...)}
 }
 
+// ownFolder refuses a folder with files that no synthesis wrote: q1 would be replaced in it.
+func ownFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { // what a run that was killed at its start may leave
+		return strings.HasPrefix(e.Name(), ".") || e.Name() == pipeline.QuestionsFile
+	})
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return atomicfile.Classify("synth", dir, err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, pipeline.LedgerFile)); err != nil {
+		return &quarry.Error{Op: "synth", Kind: quarry.KindExists, Subject: dir, Msg: "a folder is there that is no earlier synthesis: it has no " + pipeline.LedgerFile, Hint: "name another folder"}
+	}
+	return nil
+}
+
 func (a *app) synthesise(cmd *cobra.Command, g *kg.Mapped, dir string, o pipeline.Options) error {
 	doc := synthRunDoc{Path: dir, File: filepath.Join(dir, pipeline.QuestionsFile), Ledger: filepath.Join(dir, pipeline.LedgerFile)}
+	if err := ownFolder(dir); err != nil {
+		return err
+	}
 	err := a.stage("synth", func(p *report.Progress) (string, error) {
 		var err error
 		doc.Report, err = pipeline.Run(cmd.Context(), g, dir, o, pipeline.Hooks{Writer: templates(g), Progress: func(walks, found int) {
@@ -166,26 +216,6 @@ func reportRows(r pipeline.Report) []row {
 		rows = append(rows, row{"stopped by", string(r.Stop)}, row{"seconds", fmt.Sprintf("%.1f", r.Seconds)})
 	}
 	return rows
-}
-
-func newSynthReport(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "report DIR",
-		Short:   "Say from the ledger what became of the walks: in, out and reasons of every stage",
-		Example: "  quarry synth report questions\n  quarry synth report questions -o json",
-		Args:    exactArgs("DIR"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			dir, err := a.folder(args[0], "quarry synth writes it")
-			if err != nil {
-				return err
-			}
-			r, err := pipeline.Read(dir)
-			if err != nil {
-				return err
-			}
-			return a.print(r, reportRows(r))
-		},
-	}
 }
 
 func newSynthWhy(a *app) *cobra.Command {
@@ -282,7 +312,7 @@ func newSynthPlan(a *app, graph *string, options func(*cobra.Command) (pipeline.
 		if err != nil {
 			return err
 		}
-		g, err := a.mapped(*graph)
+		g, err := a.sourced(*graph)
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/quarry-rl/quarry/kg/store"
 	"github.com/quarry-rl/quarry/rollout"
 	"github.com/quarry-rl/quarry/rollout/pocket"
+	"github.com/quarry-rl/quarry/synth/audit"
+	"github.com/quarry-rl/quarry/synth/pipeline"
 )
 
 // schema is the version of one format that outlives a run.
@@ -42,6 +44,8 @@ func schemas() []schema {
 		{"episodes", strconv.Itoa(loop.EpisodeSchema)},
 		{"tasks", strconv.Itoa(loop.TaskSchema)},
 		{"ledger", strconv.Itoa(loop.LedgerSchema)},
+		{"synthesis", pipeline.Schema},
+		{"audit", audit.Schema},
 		{"dataset", "quarry.dataset/1"},
 		{"Q1", "2"},
 		{"S1", "1"},

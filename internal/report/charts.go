@@ -136,7 +136,7 @@ func stalenessText(bins []StalenessBin) string {
 func funnelChart(steps []FunnelStep, id string, width float64) template.HTML {
 	const row, barH = 58.0, 22.0
 	h := row*float64(len(steps)) + 8
-	s := newSVG(id, width, h, "Funnel from walks to training groups", "One bar per narrowing: the filled part passed, the hatched part was rejected. Reasons stand in the table below.")
+	s := newSVG(id, width, h, "Funnel", "One bar per narrowing: the filled part passed, the hatched part was rejected. Reasons stand in the table below.")
 	s.hatches()
 	for i, f := range steps {
 		y := float64(i)*row + 4

@@ -101,12 +101,13 @@ func TestFinishRefuses(t *testing.T) {
 			t.Errorf("a refused build left a graph: %v", err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	why := errors.New("interrupt")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(why)
 	b = NewBuilder()
 	b.Triple([]byte("a"), []byte("p"), []byte("b"))
 	dir := t.TempDir()
-	if _, err := b.Finish(ctx, dir); quarry.KindOf(err) != quarry.KindCanceled {
+	if _, err := b.Finish(ctx, dir); quarry.KindOf(err) != quarry.KindCanceled || !errors.Is(err, why) || strings.Contains(err.Error(), dir) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {

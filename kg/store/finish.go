@@ -32,7 +32,7 @@ func (b *Builder) Finish(ctx context.Context, dir string) (Manifest, error) {
 			return Manifest{}, err
 		}
 		if ctx.Err() != nil {
-			return Manifest{}, &quarry.Error{Op: "kg build", Kind: quarry.KindCanceled, Subject: dir, Err: ctx.Err(), Hint: "run the same command again"}
+			return Manifest{}, &quarry.Error{Op: "kg build", Kind: quarry.KindCanceled, Msg: "stopped", Err: context.Cause(ctx), Hint: "run the same command again"}
 		}
 	}
 	m.Counts.fill(a)

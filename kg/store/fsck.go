@@ -46,7 +46,7 @@ func (g *Graph) Fsck(ctx context.Context) ([]Fault, error) {
 		c.csr, c.strings, c.references, c.ids, c.names, c.documents, c.evidence, c.qualifiers,
 	} {
 		if ctx.Err() != nil {
-			return nil, &quarry.Error{Op: "kg fsck", Kind: quarry.KindCanceled, Subject: g.path, Err: ctx.Err(), Hint: "run the same command again"}
+			return nil, &quarry.Error{Op: "kg fsck", Kind: quarry.KindCanceled, Subject: g.path, Msg: "stopped", Err: context.Cause(ctx), Hint: "run the same command again"}
 		}
 		check()
 	}

@@ -26,7 +26,7 @@ func write(ctx context.Context, dir string, a *arrays, streams map[string]func(i
 	w.head()
 	for _, c := range a.columns() {
 		if ctx.Err() != nil {
-			return &quarry.Error{Op: "kg build", Kind: quarry.KindCanceled, Subject: dir, Err: ctx.Err(), Hint: "run the same command again"}
+			return &quarry.Error{Op: "kg build", Kind: quarry.KindCanceled, Msg: "stopped", Err: context.Cause(ctx), Hint: "run the same command again"}
 		}
 		stream := streams[c.name]
 		if stream == nil {

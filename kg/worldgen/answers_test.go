@@ -56,7 +56,7 @@ func TestAnswers(t *testing.T) {
 	_, r := generate(t, o)
 	_, g := built(t, o)
 	world := r.told()
-	x, err := certify.NewIndex(g.Graph, nil, 5)
+	x, err := certify.NewIndex(g.Graph, nil, 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestPlanted(t *testing.T) {
 	w, r := generate(t, Options{Seed: 8, Documents: 2000})
 	world := r.told()
 	_, g := built(t, Options{Seed: 8, Documents: 2000})
-	x, err := certify.NewIndex(g.Graph, nil, 5)
+	x, err := certify.NewIndex(g.Graph, nil, 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

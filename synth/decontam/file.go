@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/quarry-rl/quarry"
@@ -177,7 +179,8 @@ func (r *reader) list(n int) (out []uint64, ok bool) {
 	return out, true
 }
 
-// Load opens a benchmark, be it a hashed file or a plain one, which is hashed in memory.
+// Load opens a benchmark, be it a hashed file or a plain one, which is hashed in memory. The salt of a plain one comes
+// from its bytes: the same file finds the same again, its digest is the same, and nothing of it is written.
 func Load(ctx context.Context, path string) (*Benchmark, error) {
 	data, err := readAll(path)
 	if err != nil {
@@ -190,22 +193,43 @@ func Load(ctx context.Context, path string) (*Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Build(filepath.Base(path), items, NewSalt())
+	return Build(filepath.Base(path), items, Salt(sha256.Sum256(data)))
+}
+
+// Digest is the identity of a benchmark with its name, its salt and the tables of its hashes: 64 hex digits.
+func (b *Benchmark) Digest() string {
+	sum := sha256.Sum256(b.Encode())
+	return hex.EncodeToString(sum[:])
 }
 
 // Summary is what HashFile has read.
 type Summary struct {
-	Questions, Answers, Pages int // with an answer, with pages
+	Questions int `json:"questions"`
+	Answers   int `json:"answers"` // questions with an answer
+	Pages     int `json:"pages"`   // questions with evidence pages
 }
 
-// HashFile reads a plain benchmark and writes it to out as salted hashes. Nothing else is written, so that text that was
-// decrypted into a pipe or a file in memory never lies on a disk. The salt is drawn anew.
+// HashFile reads a plain benchmark and writes it to out as salted hashes. Nothing else is written. The salt is drawn anew.
 func HashFile(ctx context.Context, source, out string) (Summary, error) {
-	var s Summary
 	data, err := readAll(source)
 	if err != nil {
-		return s, err
+		return Summary{}, err
 	}
+	return hashData(ctx, source, data, out)
+}
+
+// HashFrom is HashFile for text that a program which decrypts it writes into a pipe: it never lies on a disk. name is
+// that of the benchmark. Packed text is not unpacked.
+func HashFrom(ctx context.Context, name string, from io.Reader, out string) (Summary, error) {
+	data, err := readPlain(name, from)
+	if err != nil {
+		return Summary{}, err
+	}
+	return hashData(ctx, name, data, out)
+}
+
+func hashData(ctx context.Context, source string, data []byte, out string) (Summary, error) {
+	var s Summary
 	if bytes.HasPrefix(data, []byte(magic)) {
 		return s, fault(source, quarry.KindInvalid, "is hashed already", "use it as it is")
 	}

@@ -183,3 +183,43 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// The same plain file finds the same again: its salt is its own, so that a ledger can name it. A hashed file's is drawn.
+func TestLoadIsDeterministic(t *testing.T) {
+	dir := t.TempDir()
+	load := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := decontam.Load(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Digest()
+	}
+	const text = "Who wrote the longest book about the history of lighthouses?\nWhere is it kept?\n"
+	first := load("a.txt", text)
+	if load("a.txt", text) != first || load("a.txt", text+"And why?\n") == first || load("b.txt", text) == first {
+		t.Error("the digest is not that of name and text")
+	}
+	var digests []string
+	for _, name := range []string{"1.qdecon", "2.qdecon"} {
+		s, err := decontam.HashFrom(t.Context(), "a.txt", strings.NewReader(text), filepath.Join(dir, name))
+		if err != nil || s.Questions != 2 {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || strings.Contains(string(data), "lighthouses") {
+			t.Fatalf("the text is in the file: %v", err)
+		}
+		b, err := decontam.Decode(name, data)
+		if err != nil || len(b.Check(decontam.Item{Text: "Who wrote the longest book about the history of lighthouses?"})) == 0 {
+			t.Fatalf("the question is not found: %v", err)
+		}
+		digests = append(digests, b.Digest())
+	}
+	if digests[0] == digests[1] {
+		t.Error("two hashed files have one salt")
+	}
+}

@@ -57,6 +57,10 @@ func readAll(path string) ([]byte, error) {
 		defer z.Close()
 		r = z
 	}
+	return readPlain(path, r)
+}
+
+func readPlain(path string, r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxPlain+1))
 	if err != nil {
 		return nil, &quarry.Error{Op: "read benchmark", Kind: quarry.KindCorrupt, Subject: path, Err: err}

@@ -20,6 +20,7 @@ type Candidate struct {
 	Detail   string
 	Cost     Cost
 	Question *quarry.Question // nil when it was rejected
+	Drawn    *quarry.Question // as it was when it had its text, rejected later or not
 }
 
 // proof is what is known of a candidate so far.
@@ -83,6 +84,7 @@ func (s *Space) Candidate(ctx context.Context, n int) (Candidate, error) {
 		return c.rejected(rejection{StageWording, NoWording, text.Reason}), nil
 	}
 	q := s.question(n, p, text.Text)
+	c.Drawn = q
 	if gives := s.leaks(p, text.Text); gives != "" {
 		return c.rejected(rejection{StageLeak, Leaked, gives + "; text: " + text.Text}), nil
 	}
@@ -93,6 +95,9 @@ func (s *Space) Candidate(ctx context.Context, n int) (Candidate, error) {
 			return c.rejected(rejection{StageSingle, SingleQuery, fmt.Sprintf("query %q: document %s holds the answer and %d of %d entities the question names",
 				hit.Query, s.g.DocumentID(uint32(hit.Doc)), hit.Held, hit.Clues)}), nil
 		}
+	}
+	if r := s.contaminated(p, q); r.reason != "" {
+		return c.rejected(r), nil
 	}
 	c.Question = q
 	return c, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/quarry-rl/quarry/kg/bm25"
 	"github.com/quarry-rl/quarry/kg/walk"
 	"github.com/quarry-rl/quarry/synth/certify"
+	"github.com/quarry-rl/quarry/synth/decontam"
 	"github.com/quarry-rl/quarry/synth/near"
 )
 
@@ -63,6 +64,8 @@ type Options struct {
 	PerAnswer int         // questions with one answer; 0 is any number
 	PerAnchor int         // questions from one anchor; 0 is any number
 	Skip      []near.Rule // grounds for duplicates that are not applied
+
+	Benchmarks []*decontam.Benchmark // that no question may come from; their order changes nothing
 
 	Lang    string // of names and text: en (default) or zh
 	License string // of the texts, copied into each question

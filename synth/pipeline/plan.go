@@ -16,7 +16,8 @@ type Price struct {
 	OutputTokens float64 // a million
 }
 
-func (p Price) of(c Cost) float64 {
+// Of is the price of a cost.
+func (p Price) Of(c Cost) float64 {
 	return p.Call*float64(c.Calls) + (p.PromptTokens*float64(c.PromptTokens)+p.OutputTokens*float64(c.OutputTokens))/1e6
 }
 
@@ -88,7 +89,7 @@ func Plan(ctx context.Context, g *kg.Mapped, o Options, hooks Hooks, sample int,
 	}
 	e.Cost = Cost{scale(e.SampleSpent.Calls + e.Passed*guess.Cost.Calls), scale(e.SampleSpent.PromptTokens + e.Passed*guess.Cost.PromptTokens),
 		scale(e.SampleSpent.OutputTokens + e.Passed*guess.Cost.OutputTokens)}
-	e.Price = price.of(e.Cost)
+	e.Price = price.Of(e.Cost)
 	e.Seconds = seconds * float64(e.Walks) / float64(e.Sample)
 	return e, nil
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"github.com/quarry-rl/quarry/kg/walk"
 	"github.com/quarry-rl/quarry/synth/certify"
+	"github.com/quarry-rl/quarry/synth/decontam"
 	"github.com/quarry-rl/quarry/synth/near"
 )
 
@@ -18,13 +19,14 @@ const (
 	StageWording     Stage = "wording"      // text
 	StageLeak        Stage = "leak"         // the text gives nothing away
 	StageSingle      Stage = "single_query" // no one query shows the answer
+	StageDecontam    Stage = "decontam"     // it does not come from a benchmark
 	StageUnique      Stage = "unique"       // caps and duplicates, in the order of walks
 	StagePolicy      Stage = "policy"       // models, when there are any
 )
 
 // Stages lists them in their order.
 func Stages() []Stage {
-	return []Stage{StageWalk, StageConditions, StageCertificate, StageRetrieval, StageWording, StageLeak, StageSingle, StageUnique, StagePolicy}
+	return []Stage{StageWalk, StageConditions, StageCertificate, StageRetrieval, StageWording, StageLeak, StageSingle, StageDecontam, StageUnique, StagePolicy}
 }
 
 // Reason says why a candidate is rejected. Reasons are stored: append only, none changes its meaning. Those of a filter
@@ -60,6 +62,11 @@ const (
 	NoWording   Reason = "no_wording"
 	Leaked      Reason = "leak"
 	SingleQuery Reason = "single_query"
+
+	BenchmarkText   = Reason(decontam.RuleGram)
+	BenchmarkAnswer = Reason(decontam.RuleAnswer)
+	BenchmarkNear   = Reason(decontam.RuleNear)
+	BenchmarkPages  = Reason(decontam.RulePages)
 
 	AnswerCap   Reason = "answer_used_up"
 	AnchorCap   Reason = "anchor_used_up"
@@ -111,11 +118,20 @@ var meanings = map[Reason]meaning{
 	NoWording:     {StageWording, "the writer has no text for it", "see the detail"},
 	Leaked:        {StageLeak, "the text gives away what must be found", "use another wording"},
 	SingleQuery:   {StageSingle, "one of four queries made from the text shows the answer with half of what the question names", "use more hops, ask for N4"},
-	AnswerCap:     {StageUnique, "per_answer questions have this answer", "raise per_answer"},
-	AnchorCap:     {StageUnique, "per_anchor questions begin there", "raise per_anchor"},
-	SameText:      {StageUnique, "an earlier question has the same text", "none needed: the graph is walked out"},
-	NearText:      {StageUnique, "an earlier question has nearly the same text", "skip text"},
-	SameEntity:    {StageUnique, "an earlier question has the same entities on its path", "skip entities"},
-	SameAnswer:    {StageUnique, "an earlier question has the same answer and relations", "skip answer_relations"},
-	SameSources:   {StageUnique, "an earlier question has the same evidence documents", "skip documents"},
+
+	BenchmarkText:   {StageDecontam, "a question of a benchmark shares a run of words with it", "none needed: it must not be trained on"},
+	BenchmarkAnswer: {StageDecontam, "a question of a benchmark has its answer and half of the entities it names", "none needed: it must not be trained on"},
+	BenchmarkNear:   {StageDecontam, "a question of a benchmark has nearly the same text", "none needed: it must not be trained on"},
+	BenchmarkPages:  {StageDecontam, "a question of a benchmark has the same evidence pages", "none needed: it must not be trained on"},
+
+	AnswerCap:   {StageUnique, "per_answer questions have this answer", "raise per_answer"},
+	AnchorCap:   {StageUnique, "per_anchor questions begin there", "raise per_anchor"},
+	SameText:    {StageUnique, "an earlier question has the same text", "none needed: the graph is walked out"},
+	NearText:    {StageUnique, "an earlier question has nearly the same text", "skip text"},
+	SameEntity:  {StageUnique, "an earlier question has the same entities on its path", "skip entities"},
+	SameAnswer:  {StageUnique, "an earlier question has the same answer and relations", "skip answer_relations"},
+	SameSources: {StageUnique, "an earlier question has the same evidence documents", "skip documents"},
 }
+
+// Explain says what a reason means and what to change to get fewer of it; both are "" for a filter's own.
+func Explain(why Reason) (says, do string) { return meanings[why].says, meanings[why].do }

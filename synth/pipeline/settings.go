@@ -64,6 +64,9 @@ func settingsOf(graph string, o Options) Settings {
 	add("per_answer", o.PerAnswer)
 	add("per_anchor", o.PerAnchor)
 	add("skip", strings.Join(slices.Compact(skip), " "))
+	if len(o.Benchmarks) > 0 { // not without: a folder from before there were any goes on
+		add("benchmarks", benchmarksOf(o.Benchmarks))
+	}
 	add("lang", o.Lang)
 	add("license", o.License)
 	add("wording", o.Wording)

@@ -68,6 +68,7 @@ func NewSpace(g *kg.Mapped, o Options, hooks Hooks) (*Space, error) {
 	if s.texts == nil {
 		o.MinDocs = 0
 	}
+	o.Benchmarks = sorted(o.Benchmarks)
 	s.settings = settingsOf(g.Digest(), o)
 	if o.Starts == nil {
 		o.Starts = anchors(g)

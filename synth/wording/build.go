@@ -183,7 +183,7 @@ func (w *writer) askNoun(v int, todo []int) string {
 	}
 	if len(todo) > 0 {
 		s := w.v.says[w.facts[todo[0]].rel][side(w.back(todo[0], v))]
-		if n := s.npFor(w.p.Kinds[v], false).noun; n != "one" && !w.v.class[n] && len(n) < 24 {
+		if n := s.npFor(w.p.Kinds[v]).noun; n != "one" && !w.v.class[n] && len(n) < 24 {
 			return n
 		}
 	}

@@ -1,6 +1,8 @@
 package wording
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -48,11 +50,11 @@ func TestGolden(t *testing.T) {
 
 var golden = []string{
 	"Consider an organisation that a person who created The House of Ralen worked for. Think of the city where that organisation is based. What is the country in which that city is located?",
-	"先看The House of Ralen的作者任职过的机构。先想想这个机构总部所在的城市。我想知道这个城市所在的国家叫什么名字。",
+	"来看The House of Ralen的作者任职过的机构。请看这个机构总部所在的城市。我想知道这个城市所在的国家叫什么名字。",
 	"I have in mind a place that is the country in which a certain city is located. That city is the city where a certain organisation is based. That organisation is an organisation that a certain person worked for. That person created The House of Ralen. Which place is it?",
 	"有一个地方，是某个城市所在的国家。这个城市是某个机构总部所在的城市。这个机构是某个人任职过的机构。这个人是The House of Ralen的作者。请问这是哪里？",
 	"Consider a work published by Lefiwix Press. Think of a city located in Ralenia. Can you tell me who created that work and was born in that city?",
-	"先看一个由Lefiwix Press出版的作品。先想想一个位于Ralenia的城市。请问谁是这个作品的作者，并且出生于这个城市？",
+	"来看一个由Lefiwix Press出版的作品。请看一个位于Ralenia的城市。请问谁是这个作品的作者，并且出生于这个城市？",
 	"Can you tell me who created a work published by Lefiwix Press and was born in a city located in Ralenia?",
 	"请问谁是一个由Lefiwix Press出版的作品的作者，并且出生于一个位于Ralenia的城市？",
 	"I have in mind a person who was born in the 1950s and studied at a university. That university is based in a certain city and was led by Munu Jawesk. That city is a place with a population of between 100,000 and 199,999. Who is it?",
@@ -60,9 +62,44 @@ var golden = []string{
 	"I am looking for a person who was born in the 1950s and studied at a university. That university was led by Munu Jawesk and is based in a place with a population of between 100,000 and 199,999. Who is it?",
 	"我在找一个人，在20世纪50年代出生，并且就读于一个大学。这个大学由Munu Jawesk领导过，并且总部位于一个人口为100000到199999之间的地方。请问这是谁？",
 	"Think of a person who worked for Toledo Institute. Take the city where that person was born. Who was born in that city and is the person whom that person married?",
-	"先想想一个任职于Toledo Institute的人。要从这个人出生的城市说起。谁出生于这个城市，并且是这个人的配偶？",
+	"请看一个任职于Toledo Institute的人。考虑这个人出生的城市。谁出生于这个城市，并且是这个人的配偶？",
 	"Think of a certain city. Take a person who was born in that city. That person worked for Toledo Institute. Who is the person whom that person married and was born in that city?",
-	"先想想某个城市。要从一个出生于这个城市的人说起。这个人任职于Toledo Institute。谁是这个人的配偶，并且出生于这个城市？",
+	"请看某个城市。考虑一个出生于这个城市的人。这个人任职于Toledo Institute。谁是这个人的配偶，并且出生于这个城市？",
+}
+
+// TestClassWordsStandBeforeNames: "lies on the continent Europe", but "lies on that continent".
+func TestClassWordsStandBeforeNames(t *testing.T) {
+	rels := wiki(t)
+	rel := func(id string) Relation {
+		return rels[slices.IndexFunc(rels, func(r Relation) bool { return r.ID == id })]
+	}
+	p := Plan{Kinds: []Kind{Place, Place, Place}, Answer: 2, Atoms: []Atom{
+		{Name("Spain"), rel("P30"), Var(0)}, {Var(1), rel("P30"), Var(0)}, {Var(1), rel("P17"), Var(2)}, {Var(2), rel("P30"), Name("Europe")}}}
+	for _, c := range []struct {
+		lang        Lang
+		named, said string
+		doubled     []string
+	}{
+		{English, "the continent Europe", "on that continent", []string{"continent that", "continent the", "continent a certain"}},
+		{Chinese, "大洲Europe", "于这个大洲", []string{"大洲这个", "大洲某个", "大洲Spain"}},
+	} {
+		var all string
+		for frame := range Frames {
+			text, err := Write(p, c.lang, frame)
+			if err != nil {
+				t.Fatal(c.lang, frame, err)
+			}
+			for _, d := range c.doubled {
+				if strings.Contains(text, d) {
+					t.Errorf("%s, frame %d: %q in %q", c.lang, frame, d, text)
+				}
+			}
+			all += text + "\n"
+		}
+		if !strings.Contains(all, c.said) || !strings.Contains(all, c.named) {
+			t.Errorf("%s: %q and %q are expected in:\n%s", c.lang, c.said, c.named, all)
+		}
+	}
 }
 
 func TestValuesInWords(t *testing.T) {

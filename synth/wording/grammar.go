@@ -96,9 +96,9 @@ var templates = map[Lang][]template{
 		{op: opClose, text: "How many is it?", kind: []Kind{Number}},
 	},
 	Chinese: {
-		{op: opIntro, text: "先看{np}。"},
-		{op: opIntro, text: "先想想{np}。"},
-		{op: opIntro, text: "要从{np}说起。"},
+		{op: opIntro, text: "来看{np}。"},
+		{op: opIntro, text: "请看{np}。"},
+		{op: opIntro, text: "考虑{np}。"},
 		{op: opAssert, text: "{ref}{preds}。"},
 		{op: opOpen, text: "我在找一个{noun}，{preds}。"},
 		{op: opOpen, text: "有一个{noun}，{preds}。"},

@@ -70,18 +70,27 @@ func (r *reader) np(s string) []*node {
 
 // slot lists what can stand in the slot of a form of a relation's saying.
 func (r *reader) slot(rel, side int, f form, s string) []*node {
-	if f.years && !r.v.dated[rel][side] {
+	if f.takes == takesYears && !r.v.dated[rel][side] {
 		return nil
 	}
 	in, ok := f.inside(s)
 	if !ok {
 		return nil
 	}
-	if f.years {
+	switch f.takes {
+	case takesYears:
 		if m, ok := r.marks.years[in]; ok {
 			return []*node{{is: isYears, marks: []Mark{m}}}
 		}
 		return nil
+	case takesVariable:
+		var out []*node
+		for _, n := range r.np(in) {
+			if n.takes() == takesVariable {
+				out = append(out, n)
+			}
+		}
+		return out
 	}
 	return r.np(in)
 }

@@ -17,7 +17,7 @@ func (v *vocabulary) np(n *node, asked bool) string {
 		return v.some(n)
 	}
 	s := v.says[n.rel][side(n.inverse)]
-	text := v.form(s.np, n).of(v.np(n.arg, false))
+	text := pick(s.np, n.noun, n.arg).of(v.np(n.arg, false))
 	if v.lang == Chinese {
 		if asked || s.the {
 			return text
@@ -34,16 +34,6 @@ func (v *vocabulary) np(n *node, asked bool) string {
 	default:
 		return strings.TrimSuffix(pattern, bare(pattern)) + text
 	}
-}
-
-// form picks the form of an atom by the node's noun and what stands in its slot.
-func (v *vocabulary) form(fs []form, n *node) form {
-	for _, f := range fs {
-		if f.noun == n.noun && f.years == (n.arg.is == isYears) {
-			return f
-		}
-	}
-	return fs[0]
 }
 
 func (v *vocabulary) ref(n *node) string {
@@ -89,7 +79,7 @@ func (v *vocabulary) pred(p predicate) string {
 		s, _ := p.mark.own(v.lang)
 		return s
 	}
-	return v.says[p.rel][side(p.inverse)].predFor(p.arg.is == isYears).of(v.np(p.arg, false))
+	return pick(v.says[p.rel][side(p.inverse)].pred, "", p.arg).of(v.np(p.arg, false))
 }
 
 func (v *vocabulary) preds(ps []predicate) string {

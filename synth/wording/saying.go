@@ -1,12 +1,35 @@
 package wording
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// takes is what the slot of a form takes.
+type takes int
+
+const (
+	takesAny      takes = iota
+	takesYears          // years ("the 1950s") and nothing else
+	takesVariable       // what has a noun of its own: "lies on that continent", where a name needs "lies on the continent {x}"
+)
 
 // form is one way to say an atom around what stands in its slot.
 type form struct {
 	before, after string
 	noun          string // of a noun phrase: what it is a phrase of
-	years         bool   // the slot takes years ("the 1950s") and nothing else
+	takes         takes
+}
+
+// takes is the form a noun phrase asks for.
+func (n *node) takes() takes {
+	switch n.is {
+	case isYears:
+		return takesYears
+	case isRef, isSome, isThe:
+		return takesVariable
+	}
+	return takesAny
 }
 
 func (f form) of(x string) string { return f.before + x + f.after }
@@ -153,7 +176,7 @@ func withYears(fs []form, make func(form) form) []form {
 	out := fs
 	for _, f := range fs {
 		y := make(f)
-		y.years = true
+		y.takes = takesYears
 		out = append(out, y)
 	}
 	return out
@@ -186,22 +209,52 @@ func yearsZH(f form) form {
 	return f
 }
 
-// noun phrase form for a variable of a kind; years says what the slot takes.
-func (s saying) npFor(k Kind, years bool) form {
-	n := len(s.np) / 2
-	i := 0
+// npFor is the usual noun phrase for a variable of a kind.
+func (s saying) npFor(k Kind) form {
 	if s.open {
-		i = int(k)
+		return s.np[k]
 	}
-	if years {
-		i += n
-	}
-	return s.np[i]
+	return s.np[0]
 }
 
-func (s saying) predFor(years bool) form {
-	if years {
-		return s.pred[1]
+// pick is the form of a noun (of a predicate "") for what stands in its slot. It is the usual one when there is none of its own.
+func pick(fs []form, noun string, arg *node) form {
+	usual := -1
+	for i, f := range fs {
+		if f.noun == noun && f.takes == arg.takes() {
+			return f
+		}
+		if usual < 0 && f.noun == noun {
+			usual = i
+		}
 	}
-	return s.pred[0]
+	return fs[max(usual, 0)]
+}
+
+// withoutClass is a form less the words before its slot that say what a name in it is: "lies on the continent {x}". other
+// is what a phrase the other way round is a phrase of.
+func (f form) withoutClass(l Lang, other string) (form, bool) {
+	if f.takes = takesVariable; l == Chinese {
+		for class := other; utf8.RuneCountInString(class) > 1; {
+			if b, ok := strings.CutSuffix(f.before, class); ok && b != "" {
+				f.before = b
+				return f, true
+			}
+			_, n := utf8.DecodeRuneInString(class)
+			class = class[n:]
+		}
+		return f, false
+	}
+	i := strings.LastIndex(f.before, " the ")
+	if i < 0 || !strings.HasSuffix(f.before, " ") {
+		return f, false
+	}
+	words := strings.Fields(f.before[i+len(" the "):])
+	for _, w := range words {
+		if oneOf(headStops, w) || oneOf(verbs, w) {
+			return f, false
+		}
+	}
+	f.before = f.before[:i+1]
+	return f, len(words) > 0 && len(words) < 5
 }

@@ -1,6 +1,9 @@
 package wording
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // vocabulary is what a text of a plan may be made of: its names, its relations' sayings, its classes. Relations that a
 // phrase does not tell apart ("a member of X" is one relation or another's inverse) count as the same.
@@ -43,6 +46,7 @@ func newVocabulary(p Plan, l Lang) *vocabulary {
 		}
 	}
 	v.merge()
+	v.shorten()
 	v.dates(p)
 	for i := range v.says {
 		for _, s := range v.says[i] {
@@ -66,6 +70,33 @@ func newVocabulary(p Plan, l Lang) *vocabulary {
 		return v.heads[i] < v.heads[j]
 	})
 	return v
+}
+
+// shorten adds the forms for what has a noun of its own, but those that another form of the plan is told apart from by
+// the words that are left out.
+func (v *vocabulary) shorten() {
+	taken := map[form]bool{}
+	for _, both := range v.says {
+		for _, s := range both {
+			for _, f := range slices.Concat(s.np, s.pred) {
+				taken[form{before: f.before, after: f.after}] = true
+			}
+		}
+	}
+	for i := range v.says {
+		for d := range v.says[i] {
+			other := v.says[i][1-d].np[0].noun
+			for _, list := range []*[]form{&v.says[i][d].np, &v.says[i][d].pred} {
+				for _, f := range *list {
+					g, ok := f.withoutClass(v.lang, other)
+					if text := (form{before: g.before, after: g.after}); ok && f.takes == takesAny && !taken[text] {
+						taken[text] = true
+						*list = append(*list, g)
+					}
+				}
+			}
+		}
+	}
 }
 
 func (v *vocabulary) dates(p Plan) {

@@ -182,7 +182,7 @@ func (w *writer) leaf(v int, marks []int) *node {
 // called is the noun of a variable of which no class is said: what the atom it hangs by calls it, else its kind.
 func (w *writer) called(v int) string {
 	if a := w.parent[v]; a >= 0 {
-		n := w.v.says[w.facts[a].rel][side(w.back(a, v))].npFor(w.p.Kinds[v], false).noun
+		n := w.v.says[w.facts[a].rel][side(w.back(a, v))].npFor(w.p.Kinds[v]).noun
 		if n != "one" && len(n) < 16 && !strings.Contains(n, " or ") && !strings.Contains(n, "或") {
 			return n
 		}
@@ -192,7 +192,7 @@ func (w *writer) called(v int) string {
 
 // the is the noun phrase of v by an atom.
 func (w *writer) the(a, v int, arg *node) *node {
-	f := w.v.says[w.facts[a].rel][side(w.back(a, v))].npFor(w.p.Kinds[v], arg.is == isYears)
+	f := w.v.says[w.facts[a].rel][side(w.back(a, v))].npFor(w.p.Kinds[v])
 	return &node{is: isThe, rel: w.facts[a].rel, inverse: w.back(a, v), noun: f.noun, arg: arg}
 }
 
