@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -209,11 +210,12 @@ func goBench(name, metric string, packages ...string) measure {
 	}
 }
 
-// script runs a Python peer, which needs the packages that it names, and takes a number from what it prints.
+// script runs a Python peer, which needs the packages that it names, and takes a number from what it prints. PYTHON names
+// the interpreter that has them.
 func script(number, file, data string) measure {
 	return func(ctx context.Context, l *lab) (float64, error) {
 		var out bytes.Buffer
-		if _, err := command(ctx, filepath.Join(l.root, "bench"), nil, &out, "python3", file, filepath.Join(os.Getenv(dataEnv), data)); err != nil {
+		if _, err := command(ctx, filepath.Join(l.root, "bench"), nil, &out, cmp.Or(os.Getenv("PYTHON"), "python3"), file, filepath.Join(os.Getenv(dataEnv), data)); err != nil {
 			return 0, err
 		}
 		m := regexp.MustCompile(number).FindStringSubmatch(out.String())
