@@ -44,6 +44,7 @@ test-all:
 
 nightly: export LEARN_SEEDS := 5
 nightly: export KILL_TRIALS := 50
+nightly: export LEARN_FLAGS := -markdown docs/design/learning-results.md
 nightly:
 	@scripts/suites.sh $(SUB) nightly-suites
 
@@ -81,7 +82,7 @@ modules:
 	$(call IN_MODULES,$(GO) test ./...)
 
 learn:
-	@scripts/learn.sh
+	@scripts/learn.sh $(LEARN_FLAGS)
 
 survive:
 	@scripts/survive.sh

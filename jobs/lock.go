@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quarry-rl/quarry"
+	"github.com/quarry-rl/quarry/internal/atomicfile"
 )
 
 // A process that was killed holds its lock until the kernel has torn it down, which takes a moment when it was large.
@@ -50,8 +51,8 @@ func flock(ctx context.Context, f *os.File) error {
 	patience := time.NewTimer(lockPatience)
 	defer patience.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		held, err := atomicfile.TryLock(f)
+		if !held {
 			return err
 		}
 		select {

@@ -106,9 +106,12 @@ func openLedger(dir string, head ledgerHead) (*ledger, error) {
 			return nil, atomicfile.Classify(op, filepath.Join(dir, f.name), err)
 		}
 	}
-	if err := lock(l.book); err != nil {
+	if held, err := atomicfile.TryLock(l.book); err != nil {
 		l.close()
-		return nil, &quarry.Error{Op: op, Kind: quarry.KindConflict, Subject: dir, Msg: "another run writes there", Err: err, Hint: "wait for it, or name another folder"}
+		if !held {
+			return nil, atomicfile.Classify(op, dir, err)
+		}
+		return nil, &quarry.Error{Op: op, Kind: quarry.KindConflict, Subject: dir, Msg: "another run writes there", Hint: "wait for it, or name another folder"}
 	}
 	if err := l.load(head); err != nil {
 		l.close()

@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
@@ -170,8 +168,8 @@ func update(dir, head string, choose func(before []Record) []Record) error {
 		return failed(err)
 	}
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+	if held, err := atomicfile.TryLock(f); err != nil {
+		if held {
 			return &quarry.Error{Op: "synth audit", Kind: quarry.KindConflict, Subject: path, Msg: "another import writes it", Hint: "wait for it to end"}
 		}
 		return failed(err)

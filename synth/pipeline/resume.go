@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/quarry-rl/quarry"
 	"github.com/quarry-rl/quarry/internal/atomicfile"
@@ -74,9 +73,9 @@ func openLocked(path string) (*os.File, error) {
 	if err != nil {
 		return nil, atomicfile.Classify("synth", path, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if held, err := atomicfile.TryLock(f); err != nil {
 		f.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if held {
 			return nil, &quarry.Error{Op: "synth", Kind: quarry.KindConflict, Subject: path, Msg: "another run writes it", Hint: "wait for it to end, or give another folder"}
 		}
 		return nil, atomicfile.Classify("synth", path, err)
